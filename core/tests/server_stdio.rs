@@ -5,7 +5,7 @@ use std::{
     env,
     io::{BufRead, BufReader, Read, Write},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc,
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -200,7 +200,8 @@ fn the_end_of_input_lets_calls_finish_and_hooks_run() {
     process.call(2, "nap", &json!({"ms": 60_000}));
     drop(process.input.take());
     assert_eq!(process.read()["id"], 1);
-    assert!(process.output.recv_timeout(PATIENCE).is_err(), "nobody waits for the long one");
+    let end = process.output.recv_timeout(PATIENCE);
+    assert_eq!(end, Err(RecvTimeoutError::Disconnected), "nobody waits for the long one");
     assert!(process.end().contains("shut down"));
 }
 
@@ -229,7 +230,8 @@ fn subscriptions_end_with_their_result_at_either_end() {
         }
         let last = process.read();
         assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(7), &json!("complete")));
-        assert!(process.output.recv_timeout(PATIENCE).is_err(), "that was all");
+        let end = process.output.recv_timeout(PATIENCE);
+        assert_eq!(end, Err(RecvTimeoutError::Disconnected), "that was all");
         process.end();
         drop(input);
     }

@@ -16,7 +16,7 @@ use crate::support::{
     stream::{result, server},
 };
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn missing_form_fields_get_their_defaults_in_both_eras() {
     let asked = form(
         &json!({
@@ -45,7 +45,7 @@ async fn missing_form_fields_get_their_defaults_in_both_eras() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn declined_forms_and_url_elicitations_have_no_content() {
     let asked = form(&json!({"name": {"type": "string", "default": "Eve"}}), &json!([]));
     let page =
@@ -71,7 +71,7 @@ async fn declined_forms_and_url_elicitations_have_no_content() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
     let asked = form(&json!({"age": {"type": "integer", "minimum": 0}}), &json!(["age"]));
     for (era, given) in ERAS.iter().flat_map(|era| {
@@ -98,7 +98,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unreadable_form_field_does_not_prevent_an_answer() {
     let asked = json!({"message": "?", "requestedSchema": {
         "type": "object", "properties": {"a": {"type": "nonsense"}, "b": {"default": 1}},
@@ -129,7 +129,7 @@ fn curious() -> Server {
     Server::new("curious").tool("ask", ask)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_same_callbacks_answer_requests_and_rounds() {
     for (revision, expected) in [
         (Revision::V2025_06_18, "Eve, false, no tools, file:///a"),
@@ -165,7 +165,7 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn misplaced_tool_results_in_sampling_are_rejected() {
     let call = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "look", "input": {}}});
     let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
@@ -186,7 +186,7 @@ async fn misplaced_tool_results_in_sampling_are_rejected() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_mode_that_was_not_declared_is_refused() {
     let page =
         json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
@@ -221,7 +221,7 @@ async fn a_mode_that_was_not_declared_is_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn undeclared_tools_in_sampling_are_rejected() {
     let plain = json!({"messages": [], "maxTokens": 5});
     let tools = json!({"messages": [], "maxTokens": 5, "tools": []});
@@ -254,7 +254,7 @@ async fn undeclared_tools_in_sampling_are_rejected() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_sampling_result_is_converted_for_the_servers_revision_or_rejected() {
     for (era, blocks, expected) in [
         ("2025-06-18", 1, json!({"type": "text", "text": "0"})),
@@ -282,7 +282,7 @@ async fn a_sampling_result_is_converted_for_the_servers_revision_or_rejected() {
 }
 
 /// Clients must open no URL that could run or read something on the user's machine (Elicitation, "Safe URL Handling").
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn urls_of_other_schemes_do_not_reach_the_callback() {
     for era in ERAS {
         for (url, schemes, problem) in [
@@ -318,7 +318,7 @@ async fn urls_of_other_schemes_do_not_reach_the_callback() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_finished_url_elicitation_is_reported_to_its_client() {
     let (sent, mut pages) = mpsc::unbounded_channel();
     let server = Server::new("pages").tool("sign_in", move |ctx: Context| {
@@ -348,7 +348,7 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
 }
 
 /// A client MUST ignore what is done that it does not know of, or that is done already (2025-11-25, Elicitation).
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
     let (target, _) = server("2025-11-25", |it| {
         let done = |id: &str| json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": id}});
@@ -390,7 +390,7 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
     assert_eq!(done, ["asked", "named"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn urls_to_visit_first_are_read_from_the_error() {
     let page =
         json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
@@ -414,7 +414,7 @@ async fn urls_to_visit_first_are_read_from_the_error() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn roots_must_be_file_uris() {
     let message_of = |error: Error| {
         assert_eq!(error.kind, ErrorKind::Misuse);

@@ -165,7 +165,7 @@ async fn a_user_signs_in_with_a_browser() {
 }
 
 /// Extensions are declared in both eras (SEP-2133, "Client Capabilities"; 2026-07-28, Extensions, "Negotiation").
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn grants_of_extensions_are_declared() {
     let source: TokenSource = Arc::new(|| Box::pin(async { Ok("t0ken".into()) }));
     let secret = Some("s".to_owned());
@@ -200,7 +200,7 @@ async fn grants_of_extensions_are_declared() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_program_handles_the_redirect_itself() {
     let server = Protected::start(&[3600]).await;
     let auth = sign_in(|it| {
@@ -219,7 +219,7 @@ async fn a_program_handles_the_redirect_itself() {
     assert!(error.to_string().contains("no window is open"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_that_share_a_file_renew_a_token_once() {
     let server = Protected::start(&[0, 3600]).await;
     let folder = std::env::temp_dir().join(format!("gudgeon-shared-{}", std::process::id()));
@@ -252,7 +252,7 @@ async fn clients_that_share_a_file_renew_a_token_once() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_token_is_sent_and_not_shown() {
     let mock = Mock::start(|it| guard(it, "t0ken")).await;
     let client = builder(&mock, Auth::Token("t0ken".into())).connect().await.unwrap();
@@ -264,7 +264,7 @@ async fn a_token_is_sent_and_not_shown() {
     assert!(!format!("{error:?}").contains("wr0ng"), "{error:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_source_is_asked_again_once_its_token_is_rejected() {
     let valid = Arc::new(AtomicUsize::new(1));
     let accepted = Arc::clone(&valid);
@@ -286,7 +286,7 @@ async fn a_source_is_asked_again_once_its_token_is_rejected() {
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_source_whose_every_token_is_rejected_ends() {
     let mock = Mock::start(|it| guard(it, "none")).await;
     let asked = Arc::new(AtomicUsize::new(0));
@@ -302,7 +302,7 @@ async fn a_source_whose_every_token_is_rejected_ends() {
     assert_eq!(asked.load(Ordering::SeqCst), 4);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn credentials_need_a_server_over_http() {
     let refused = |target: Target, headers: Vec<(String, String)>| async {
         let builder = Client::builder(target).options(|it| {

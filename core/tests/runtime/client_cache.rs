@@ -91,7 +91,7 @@ async fn names(client: &Client) -> Vec<String> {
     tools.into_iter().map(|it| it.name).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_fresh_list_or_resource_is_not_requested_again() {
     let (target, sent) = caching("2026-07-28");
     let client = Client::connect(target).await.expect("connects");
@@ -107,7 +107,7 @@ async fn a_fresh_list_or_resource_is_not_requested_again() {
     assert_eq!(take(&sent), ["resources/read a:/c"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn some_requests_are_always_sent() {
     let (target, sent) = caching("2026-07-28");
     let client = Client::builder(target).options(|it| it.roots = Some(Vec::new()));
@@ -125,7 +125,7 @@ async fn some_requests_are_always_sent() {
     assert_eq!(take(&sent), [once, once].concat());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_cached_without_the_option_or_before_2026_07_28() {
     for (revision, cache) in [("2026-07-28", false), ("2025-11-25", true)] {
         let (target, sent) = caching(revision);
@@ -138,7 +138,7 @@ async fn nothing_is_cached_without_the_option_or_before_2026_07_28() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_and_refused_calls_make_the_client_ask_again() {
     let (target, sent) = caching("2026-07-28");
     let client = Client::connect(target).await.expect("connects");
@@ -162,7 +162,7 @@ async fn changes_and_refused_calls_make_the_client_ask_again() {
 }
 
 /// "If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the beginning."
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_begins_anew_when_the_cursor_of_a_cached_page_is_refused() {
     let sent = Sent::default();
     let log = Arc::clone(&sent);
@@ -192,7 +192,7 @@ async fn a_list_begins_anew_when_the_cursor_of_a_cached_page_is_refused() {
     assert_eq!(take(&sent), ["first", "v1", "v1", "first", "v2"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cursor_that_is_refused_for_new_pages_is_an_error() {
     let (target, _) = server("2026-07-28", |it| match it["params"]["cursor"].as_str() {
         None => vec![result(it, &json!({"tools": [], "nextCursor": "bad", "ttlMs": 3_600_000}))],

@@ -15,7 +15,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::stream::{self, error, receive, result, server};
+use crate::support::stream::{self, error, pause, receive, result, server};
 
 const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
@@ -27,7 +27,7 @@ async fn connect(target: Target) -> Client {
     Client::connect(target).await.expect("connects")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn lists_fetch_every_page() {
     let (target, _) = server("2026-07-28", |it| {
         let page = match it["params"]["cursor"].as_str() {
@@ -47,7 +47,7 @@ async fn lists_fetch_every_page() {
     assert_eq!(refused.code, Some(-32602));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cyclic_list_is_an_error() {
     let (target, _) =
         server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
@@ -55,13 +55,12 @@ async fn a_cyclic_list_is_an_error() {
     assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn all_pages_of_a_list_share_one_time_limit() {
     let mut next = 0;
     let (target, _) = server("2025-11-25", move |it| {
-        std::thread::sleep(Duration::from_millis(10));
         next += 1;
-        vec![result(it, &json!({"tools": [], "nextCursor": next.to_string()}))]
+        vec![pause(10), result(it, &json!({"tools": [], "nextCursor": next.to_string()}))]
     });
     let client = connect(target).await.with_options(|it| {
         it.timeout = Some(Duration::from_secs(1));
@@ -89,7 +88,7 @@ fn wrapping(counter: Arc<Mutex<usize>>) -> Target {
     .0
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
     let counter = Arc::new(Mutex::new(0));
     let client = connect(wrapping(Arc::clone(&counter))).await;
@@ -100,7 +99,7 @@ async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
     assert_eq!(*counter.lock().expect("no panic"), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn structured_content_is_required_where_the_revision_has_it() {
     for (revision, is_required) in [("2025-03-26", false), ("2025-06-18", true)] {
         let (target, _) = server(revision, |it| match it["method"].as_str() {
@@ -124,7 +123,7 @@ async fn structured_content_is_required_where_the_revision_has_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn arguments_are_checked_before_sending_if_enabled() {
     let target = wrapping(Arc::default());
     let client =
@@ -136,7 +135,7 @@ async fn arguments_are_checked_before_sending_if_enabled() {
     assert!(refused.message.contains("must be an object"), "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
     let mut lists = 0;
     let (target, _) = server("2025-11-25", move |it| {
@@ -160,7 +159,7 @@ async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
     assert!(failure.message.contains("output schema"), "{failure}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failed_tool_is_an_error_unless_told_not_to() {
     let (target, _) = server("2026-07-28", |it| {
         vec![result(
@@ -210,7 +209,7 @@ fn asking(revision: &'static str) -> (Target, stream::Received) {
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_callback_answers_questions_of_both_eras() {
     for era in ERAS {
         let (target, mut received) = asking(era);
@@ -238,7 +237,7 @@ async fn one_callback_answers_questions_of_both_eras() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn declining_is_an_answer_in_both_eras() {
     for era in ERAS {
         let (target, _) = asking(era);
@@ -251,7 +250,7 @@ async fn declining_is_an_answer_in_both_eras() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_callback_that_panics_does_not_leave_the_server_waiting() {
     let (target, _) = asking("2025-11-25");
     let client = Client::builder(target)
@@ -262,7 +261,7 @@ async fn a_callback_that_panics_does_not_leave_the_server_waiting() {
     assert_eq!(client.call_tool("greet", ()).await.expect("answers").text(), "nobody");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_without_a_callback_is_an_error() {
     let (target, _) = asking("2026-07-28");
     let failure = connect(target).await.call_tool("greet", ()).await.expect_err("nobody");
@@ -270,7 +269,7 @@ async fn a_question_without_a_callback_is_an_error() {
     assert!(failure.message.contains("elicitation/create"), "{failure}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_number_of_rounds_is_limited() {
     let (target, mut received) = server("2026-07-28", |it| {
         vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
@@ -285,7 +284,7 @@ async fn the_number_of_rounds_is_limited() {
     assert!(received.try_recv().is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_single_round_without_callbacks() {
     let (target, _) = asking("2026-07-28");
     let client = connect(target).await;
@@ -303,7 +302,7 @@ async fn a_single_round_without_callbacks() {
     assert!(!last.is_input_required && last.result.get().contains("Eve"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn roots_are_sent_and_changes_notified() {
     let mut call = Value::Null;
     let (target, mut received) = server("2025-11-25", move |it| match it["method"].as_str() {
@@ -324,7 +323,7 @@ async fn roots_are_sent_and_changes_notified() {
     assert_eq!(roots, r#"[{"uri":"file:///b"}]"#);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_names_target_method_tool_and_limit() {
     let (target, mut received) = server("2026-07-28", |_| vec![]);
     let client = connect(target).await;
@@ -335,7 +334,7 @@ async fn a_call_without_an_answer_names_target_method_tool_and_limit() {
     receive(&mut received, "notifications/cancelled").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dropping_a_call_cancels_it() {
     let (target, mut received) = server("2025-11-25", |_| vec![]);
     let client = connect(target).await;
@@ -346,7 +345,7 @@ async fn dropping_a_call_cancels_it() {
     assert_eq!(notified["params"]["requestId"], sent["id"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn closing_cancels_pending_calls() {
     for era in ERAS {
         let (target, mut received) = server(era, |_| Vec::new());
@@ -363,7 +362,7 @@ async fn closing_cancels_pending_calls() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
     for era in ERAS {
         let (target, mut received) = server(era, |it| {
@@ -411,7 +410,7 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_log_level_is_set_in_both_eras() {
     let (target, mut received) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
     let builder = Client::builder(target).options(|it| it.log_level = Some(LoggingLevel::Warning));
@@ -429,7 +428,7 @@ async fn the_log_level_is_set_in_both_eras() {
     assert_eq!(sent["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "error");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_closed_connection_ends_every_call() {
     for era in ERAS {
         let (target, _) = server(era, |_| vec![json!("hang up")]);
@@ -443,7 +442,7 @@ async fn a_closed_connection_ends_every_call() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn completion_resources_and_vendor_methods() {
     let (target, mut received) = server("2025-11-25", |it| match it["method"].as_str() {
         Some("completion/complete") => {
@@ -473,7 +472,7 @@ async fn completion_resources_and_vendor_methods() {
     assert_eq!(receive(&mut received, "notifications/acme").await["params"], json!({"a": 1}));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
     let (target, _) = server("2025-11-25", |it| {
         let size = it["params"]["arguments"]["size"].as_u64().unwrap_or_default();
@@ -489,7 +488,7 @@ async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
     client.call_tool("t", json!({"size": 9_000})).await.expect("answers");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pinned_revisions_are_kept() {
     let (target, _) = server("2025-11-25", |_| vec![]);
     let builder = Client::builder(target).options(|it| it.revisions = vec![Revision::V2026_07_28]);

@@ -1,9 +1,15 @@
 //! Checks that take long: the patterns of a form or of a tool's output schema, on a long text.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use gudgeon::{
-    client::{Client, Target},
+    client::{Client, ClientBuilder, Target},
     error::ErrorKind,
     protocol::Tool,
 };
@@ -18,26 +24,42 @@ use crate::support::{
 fn field() -> Value {
     let pattern =
         |n: u8| json!({"pattern": format!("^(a|b|c{n})*[^{}]*b$", char::from(100 + n % 20))});
-    json!({"type": "string", "allOf": (0..=u8::MAX).map(pattern).collect::<Vec<_>>()})
+    json!({"type": "string", "allOf": (0..64).map(pattern).collect::<Vec<_>>()})
 }
 
+const LENGTH: usize = 100_000;
+
 fn text() -> String {
-    "ab".repeat(200_000)
+    "ab".repeat(LENGTH / 2)
+}
+
+/// Connects. Returns the client, and a flag that it sets when it receives a message as long as the text.
+async fn watched(builder: ClientBuilder) -> (Client, Arc<AtomicBool>) {
+    let received = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&received);
+    let builder = builder.on_message(move |_, message| {
+        if message.len() > LENGTH {
+            flag.store(true, Ordering::SeqCst);
+        }
+    });
+    let builder = builder.options(|it| it.timeout = None);
+    (builder.connect().await.expect("connects"), received)
 }
 
 /// Pings another server while a call runs, whose check takes long; all clients share one thread.
-async fn ping_during_a_call(client: Client) {
+async fn ping_during_a_call((client, received): (Client, Arc<AtomicBool>)) {
     let (target, _) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
     let other = Client::connect(target).await.expect("connects");
-    let start = Instant::now();
     let call = tokio::spawn(async move { client.call_tool("t", ()).await });
-    let mut longest = Duration::ZERO;
+    let mut pings = 0;
     while !call.is_finished() {
-        longest = longest.max(other.ping().await.expect("answers"));
+        let is_checking = received.load(Ordering::SeqCst);
+        other.ping().await.expect("answers");
+        pings += u32::from(is_checking);
     }
-    let all = start.elapsed();
     call.await.expect("no panic").expect("all patterns match");
-    assert!(longest * 2 < all, "a ping took {longest:?} of {all:?}");
+    // A check on the thread lets the ping end that begins before it, and its answer.
+    assert!(pings > 10, "{pings} pings were answered during the check");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -48,12 +70,12 @@ async fn the_check_of_a_form_stalls_no_other_connection() {
         let params = form(&json!({"v": field}), &json!([]));
         let builder = Client::builder(asking(era, vec![("k", "elicitation/create", params)]));
         let builder = builder.on_elicit(|_| async { Ok(accept(None)) });
-        ping_during_a_call(builder.connect().await.expect("connects")).await;
+        ping_during_a_call(watched(builder).await).await;
     }
 }
 
 /// Returns a client that has listed a tool whose result takes long to check.
-async fn client_of_a_tool_with_a_long_check() -> Client {
+async fn client_of_a_tool_with_a_long_check() -> (Client, Arc<AtomicBool>) {
     let output = json!({"type": "object", "properties": {"v": field()}});
     let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": output});
     let (target, _): (Target, _) = server("2025-11-25", move |it| {
@@ -62,9 +84,9 @@ async fn client_of_a_tool_with_a_long_check() -> Client {
             _ => result(it, &json!({"content": [], "structuredContent": {"v": text()}})),
         }]
     });
-    let client = Client::connect(target).await.expect("connects");
+    let (client, received) = watched(Client::builder(target)).await;
     client.list::<Tool>().await.expect("lists");
-    client
+    (client, received)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -72,25 +94,32 @@ async fn the_check_of_a_result_stalls_no_other_connection() {
     ping_during_a_call(client_of_a_tool_with_a_long_check().await).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+#[tokio::test(start_paused = true)]
 async fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
-    let client = client_of_a_tool_with_a_long_check().await;
-    let mut durations = Vec::new();
-    for _ in 0..3 {
-        let start = Instant::now();
-        client.call_tool("t", ()).await.expect("all patterns match");
-        durations.push(start.elapsed());
-    }
-    // The first call compiles the patterns too.
-    let whole = durations[1].min(durations[2]);
+    const LIMIT: Duration = Duration::from_secs(5);
+    let (client, received) = client_of_a_tool_with_a_long_check().await;
     for is_total in [false, true] {
+        received.store(false, Ordering::SeqCst);
         let limited = client.with_options(|it| {
             let limit = if is_total { &mut it.max_timeout } else { &mut it.timeout };
-            *limit = Some(whole / 10);
+            *limit = Some(LIMIT);
         });
-        let start = Instant::now();
-        let error = limited.call_tool("t", ()).await.expect_err("the check takes longer");
+        let call = tokio::spawn(async move { limited.call_tool("t", ()).await });
+        while !received.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+        // Many times fewer than a check takes, and more than other tasks need to begin it.
+        let few_turns = async || {
+            for _ in 0..1_000 {
+                tokio::task::yield_now().await;
+            }
+        };
+        few_turns().await;
+        assert!(!call.is_finished(), "the check takes longer");
+        tokio::time::advance(LIMIT).await;
+        few_turns().await;
+        assert!(call.is_finished(), "it is waited for");
+        let error = call.await.expect("no panic").expect_err("the limit is over");
         assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-        assert!(start.elapsed() < whole * 4 / 5, "{:?} of {whole:?}", start.elapsed());
     }
 }

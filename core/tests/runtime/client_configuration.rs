@@ -8,7 +8,10 @@ use gudgeon::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::support::http::{Answer, Mock};
+use crate::support::{
+    http::{Answer, Mock},
+    memory,
+};
 
 /// A row of the table that Python and Node run as well.
 #[derive(Deserialize)]
@@ -58,10 +61,10 @@ fn an_error_names_the_server_and_what_is_wrong() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_group_connects_to_the_servers_of_a_configuration() {
     let server = Server::new("shelf").tool("count", || async { 2 });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     let configuration = json!({
         "mcpServers": {
             "shelf": { "type": "http", "url": listening.url() },
@@ -78,7 +81,7 @@ async fn a_group_connects_to_the_servers_of_a_configuration() {
     listening.shut_down().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn headers_of_an_entry_are_sent_to_its_server() {
     let mock = Mock::start(|_| Answer::json(401, Value::Null)).await;
     let configuration = json!({ "a": { "url": mock.url, "headers": { "X-Tenant": "north" } } });

@@ -22,7 +22,7 @@ async fn declared(received: &mut Received, era: &str) -> Value {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answerable_questions_are_declared_as_the_revision_defines() {
     for (era, expected) in [
         ("2026-07-28", json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}})),
@@ -40,7 +40,7 @@ async fn answerable_questions_are_declared_as_the_revision_defines() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn later_roots_are_declared_in_subsequent_modern_requests() {
     let (target, mut received) = server("2026-07-28", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");
@@ -53,7 +53,7 @@ async fn later_roots_are_declared_in_subsequent_modern_requests() {
     assert_eq!(*envelope, json!({"roots": {}}));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn later_roots_are_rejected_in_the_legacy_era() {
     let (target, mut received) = server("2025-11-25", |it| vec![nothing(it)]);
     let client = Client::connect(target).await.expect("connects");

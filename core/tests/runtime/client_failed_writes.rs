@@ -87,7 +87,7 @@ impl AsyncWrite for FailingWrites {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream_is_lost() {
     let (input, replies) = tokio::io::duplex(1 << 16);
     let replies = Arc::new(Mutex::new(replies));
@@ -123,7 +123,7 @@ impl Transport for FailingSends {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_custom_transport_is_lost() {
     let (replies, received) = mpsc::unbounded_channel();
     let (sent, received) = (AtomicUsize::new(0), tokio::sync::Mutex::new(received));

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::{
     http::{Answer, Mock},
-    ports::reserve_url,
+    memory::reserve_url,
 };
 
 /// The components of a server; each answers with the server's name.
@@ -108,7 +108,7 @@ fn shelf(name: &str, tools: &[&str]) -> Server {
 }
 
 /// The table of cases that Python and Node run as well.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_server_that_a_request_goes_to() {
     let cases: Vec<Case> =
         serde_json::from_str(include_str!("../../../tests/client_groups.json")).unwrap();
@@ -144,7 +144,7 @@ async fn the_server_that_a_request_goes_to() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_are_unique_and_not_empty() {
     let server = shelf("a", &[]);
     for names in [["a", "a"], ["a", ""]] {
@@ -158,9 +158,9 @@ fn at(url: &str) -> ClientBuilder {
     Client::builder(Target::url(url).unwrap()).options(|it| it.retry = never)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_starts_later_joins_the_group() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -183,9 +183,9 @@ async fn a_server_that_starts_later_joins_the_group() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_tries_to_reach_its_server_at_once() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let group = ClientGroup::connect([("late", at(&url))]).await.unwrap();
     let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
     let began = tokio::time::Instant::now();
@@ -196,9 +196,9 @@ async fn a_call_tries_to_reach_its_server_at_once() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_dies_is_left_out_of_lists_until_it_is_back() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let listening = shelf("b", &["who"]).listen(&url).await.unwrap();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);
@@ -245,7 +245,7 @@ for line in sys.stdin:
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn missing_credentials_are_not_tried_again() {
     let server = Mock::start(|_| Answer::json(401, Value::Null)).await;
     let group = ClientGroup::connect([("s", at(&server.url))]).await.unwrap();
@@ -257,9 +257,9 @@ async fn missing_credentials_are_not_tried_again() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_closed_group_makes_no_further_attempt() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let a = shelf("a", &["who"]);
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();

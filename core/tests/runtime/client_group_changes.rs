@@ -8,7 +8,7 @@ use gudgeon::{
     error::ErrorKind,
 };
 
-use crate::support::ports::reserve_url;
+use crate::support::memory::reserve_url;
 
 const TOOLS: Change = Change::List(ListKind::Tools);
 
@@ -50,7 +50,7 @@ fn of(name: &str, change: Change) -> (String, Change) {
     (name.to_owned(), change)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_name_their_server_in_every_era() {
     let (old, new) = (shelf("old"), shelf("new"));
     let group = ClientGroup::connect([
@@ -73,7 +73,7 @@ async fn changes_name_their_server_in_every_era() {
     assert_eq!(soon(changes.next()).await, None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_that_were_not_taken_are_merged_and_no_server_is_starved() {
     let (a, b) = (shelf("a"), shelf("b"));
     let servers = [("a", Client::builder(&a)), ("b", Client::builder(&b))];
@@ -102,7 +102,7 @@ async fn changes_that_were_not_taken_are_merged_and_no_server_is_starved() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_no_server_notifies_of_is_an_error() {
     let (a, b) = (shelf("a"), shelf("b"));
     let servers = [("a", Client::builder(&a)), ("b", Client::builder(&b))];
@@ -126,9 +126,9 @@ async fn what_no_server_notifies_of_is_an_error() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_is_reached_later_is_subscribed_to() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("late", at(&url))]);
     let group = group.await.unwrap();
@@ -148,10 +148,10 @@ async fn a_server_that_is_reached_later_is_subscribed_to() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn after_an_outage_everything_counts_as_changed() {
     let b = shelf("b");
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let listening = b.listen(&url).await.unwrap();
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a)), ("b", at(&url))]);
@@ -172,7 +172,7 @@ async fn after_an_outage_everything_counts_as_changed() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_subscription_ends_with_its_stream() {
     let a = shelf("a");
     let group = ClientGroup::connect([("a", Client::builder(&a))]).await.unwrap();

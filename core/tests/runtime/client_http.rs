@@ -13,6 +13,7 @@ use gudgeon::{
     client::Target,
     error::{Error, ErrorKind},
     protocol::Tool,
+    transport::memory_network::HOST,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ fn modern(request: &Seen) -> Answer {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
     let mock = Mock::start(modern).await;
     let client = connect(&mock).await.unwrap();
@@ -54,7 +55,7 @@ async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
     assert_eq!(mock.methods(), ["server/discover", "tools/list", "tools/call", "resources/read"]);
     for request in mock.seen() {
         assert_eq!((&*request.method, &*request.path), ("POST", "/mcp"));
-        assert_eq!(request.header("host"), Some(&*format!("127.0.0.1:{}", mock.port)));
+        assert_eq!(request.header("host"), Some(&*format!("{HOST}:{}", mock.port)));
         assert_eq!(request.header("accept"), Some("application/json, text/event-stream"));
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("mcp-protocol-version"), Some("2026-07-28"));
@@ -66,7 +67,7 @@ async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
     assert_eq!(mock.of("tools/list")[0].header("mcp-name"), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn sequential_calls_share_one_connection_for_json_and_event_streams() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" if request.body["id"].as_u64() > Some(5) => {
@@ -84,7 +85,7 @@ async fn sequential_calls_share_one_connection_for_json_and_event_streams() {
     assert!(mock.connections() <= 2, "{}", mock.connections());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_the_server_closed_while_it_was_idle_is_replaced() {
     let mock = Mock::start(|request| {
         let mut answer = modern(request);
@@ -100,7 +101,7 @@ async fn a_connection_that_the_server_closed_while_it_was_idle_is_replaced() {
     assert_eq!(mock.connections(), 5);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn parameters_are_mirrored_as_the_listed_schema_says() {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
@@ -141,7 +142,7 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
     assert_eq!(names, ["sql"], "a tool with an invalid annotation is left out");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_header_mismatch_makes_the_client_list_the_tools_again_and_repeat_once() {
     let lists = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
@@ -164,7 +165,7 @@ async fn a_header_mismatch_makes_the_client_list_the_tools_again_and_repeat_once
     assert_ne!(ids[0], ids[1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_always_mismatches_is_asked_twice_and_no_more() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => request.error(400, -32020, Value::Null),
@@ -177,7 +178,7 @@ async fn a_server_that_always_mismatches_is_asked_twice_and_no_more() {
     assert_eq!(mock.of("tools/call").len(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rejected_version_is_tried_again_if_the_server_lists_it() {
     let first = AtomicUsize::new(0);
     let mock = Mock::start(move |request| {
@@ -193,7 +194,7 @@ async fn a_rejected_version_is_tried_again_if_the_server_lists_it() {
     assert_eq!(mock.methods(), ["server/discover", "server/discover"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_keeps_rejecting_its_own_version_is_given_up() {
     let mock = Mock::start(|request| {
         request.error(400, -32022, json!({"supported": ["2026-07-28"], "requested": "2026-07-28"}))
@@ -204,7 +205,7 @@ async fn a_server_that_keeps_rejecting_its_own_version_is_given_up() {
     assert_eq!(mock.methods(), ["server/discover", "server/discover"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cancellation_closes_the_response_stream_without_a_notification() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
@@ -217,7 +218,7 @@ async fn cancellation_closes_the_response_stream_without_a_notification() {
     assert!(mock.of("notifications/cancelled").is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_timeout_closes_the_response_stream_too() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::json(200, Value::Null).hold(),
@@ -231,7 +232,7 @@ async fn a_timeout_closes_the_response_stream_too() {
     eventually(|| mock.dropped() == 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {
@@ -260,7 +261,7 @@ async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
     assert_eq!(steps.load(Ordering::Relaxed), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_early_fails_its_call_only() {
     let calls = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
@@ -293,7 +294,7 @@ async fn a_stream_that_ends_early_fails_its_call_only() {
     assert!(mock.of("GET").is_empty(), "streams of the modern era are not resumable");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {
@@ -317,7 +318,7 @@ async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
     client.list::<Tool>().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_response_that_is_no_message_fails_its_call() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {
@@ -341,7 +342,7 @@ async fn a_response_that_is_no_message_fails_its_call() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
     let thief = Mock::start(modern).await;
     let elsewhere = format!("http://localhost:{}/mcp", thief.port);
@@ -374,7 +375,7 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
     assert_eq!(paths, ["/mcp", "/mcp/", "/mcp/", "/mcp/"], "the new place is remembered");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() {
     for (name, value, problem) in [
         ("Authorization", "Bearer\nsecret", "line end"),
@@ -433,7 +434,7 @@ async fn connection_errors_are_reported_with_the_fix() {
     assert!(error.to_string().contains("not HTTP/1.1"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn many_calls_at_once_are_answered_each_with_its_own() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => {

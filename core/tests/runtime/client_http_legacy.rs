@@ -5,7 +5,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use gudgeon::{
@@ -14,7 +14,10 @@ use gudgeon::{
     error::{Error, ErrorKind},
 };
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use crate::support::http::{
     Answer, Mock, Seen, Step, discovery, event, event_with_id, eventually, initialized,
@@ -41,7 +44,7 @@ pub(super) fn legacy(request: &Seen) -> Answer {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn any_error_of_a_legacy_server_to_the_probe_is_accepted() {
     for answer in [
         Answer::empty(400),
@@ -69,7 +72,7 @@ async fn any_error_of_a_legacy_server_to_the_probe_is_accepted() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn initialize_may_be_answered_by_an_event_stream() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "initialize" => {
@@ -85,7 +88,7 @@ async fn initialize_may_be_answered_by_an_event_stream() {
 }
 
 /// 2025-03-26, "Batching": implementations MUST support receiving batches.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_batch_may_contain_the_response() {
     for is_stream in [false, true] {
         let mock = Mock::start(move |request| match &*request.rpc() {
@@ -111,7 +114,7 @@ async fn a_batch_may_contain_the_response() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questions() {
     let answered = Arc::new(Mutex::new(Value::Null));
     let answer = Arc::clone(&answered);
@@ -170,7 +173,7 @@ fn answers(mock: &Mock) -> usize {
     mock.seen().iter().filter(|it| it.body.get("result").is_some()).count()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn answers_that_a_server_does_not_accept_are_bounded() {
     let mock = asking(|| Answer::empty(202).hold()).await;
     let client = connect(&mock).await.unwrap();
@@ -180,7 +183,7 @@ async fn answers_that_a_server_does_not_accept_are_bounded() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn all_answers_arrive_however_many_requests_a_server_sends() {
     let mock = asking(|| Answer::empty(202)).await;
     let client = connect(&mock).await.unwrap();
@@ -189,7 +192,7 @@ async fn all_answers_arrive_however_many_requests_a_server_sends() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     let gets = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
@@ -210,7 +213,7 @@ async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     assert!(gets[1].at - gets[0].at >= Duration::from_millis(90));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
     let pending = Arc::new(Mutex::new(None::<Value>));
     let slot = Arc::clone(&pending);
@@ -262,21 +265,21 @@ async fn lost_call(resumed: u16) -> (Mock, Error) {
     (mock, error)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_response_stream_that_can_not_be_resumed_fails_the_call_without_repeating_it() {
     let (mock, error) = lost_call(404).await;
     assert!(error.to_string().contains("tools/call"), "{error}");
     assert_eq!(mock.of("tools/call").len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn attempts_to_resume_are_bounded() {
     let (mock, error) = lost_call(502).await;
     assert!(error.to_string().contains("HTTP 502"), "{error}");
     assert_eq!(mock.of("GET").len(), 1 + 5);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cancelling_tells_a_legacy_server() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
@@ -291,7 +294,7 @@ async fn cancelling_tells_a_legacy_server() {
     eventually(|| mock.dropped() == 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_call_cancels_its_question() {
     let told = Arc::new(Mutex::new(Vec::<Value>::new()));
     let source = Arc::clone(&told);
@@ -332,7 +335,7 @@ async fn a_cancelled_call_cancels_its_question() {
     eventually(|| mock.dropped() == 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_modern_server_gets_no_legacy_requests() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "server/discover" => request.result(discovery()),

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::client_http_legacy::{connect, legacy};
 use crate::support::http::{Answer, Mock, initialized};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_management_the_id_goes_with_everything_after_initialize() {
     let mock = Mock::start(legacy).await;
     let client = connect(&mock).await.unwrap();
@@ -49,7 +49,7 @@ async fn session_management_the_id_goes_with_everything_after_initialize() {
     assert_eq!(mock.of("GET")[0].header("accept"), Some("text/event-stream"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_without_sessions_gets_no_session_id() {
     for refusal in [400, 404, 405] {
         let mock = Mock::start(move |request| match &*request.rpc() {
@@ -69,7 +69,7 @@ async fn a_server_without_sessions_gets_no_session_id() {
 }
 
 /// Session Management: ids consist of visible ASCII.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_invalid_session_id_is_not_sent_back() {
     for odd in ["", "session 1", "s\u{e9}ance"] {
         let mock = Mock::start(move |request| match &*request.rpc() {
@@ -83,7 +83,7 @@ async fn an_invalid_session_id_is_not_sent_back() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_ended_session_is_replaced_and_rejected_requests_are_repeated() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);
@@ -134,7 +134,7 @@ async fn an_ended_session_is_replaced_and_rejected_requests_are_repeated() {
     assert_eq!(mock.of("notifications/initialized")[1].header("mcp-session-id"), Some("session-2"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_ends_every_session_is_given_up_after_one_retry() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::empty(404),
@@ -150,7 +150,7 @@ async fn a_server_that_ends_every_session_is_given_up_after_one_retry() {
     client.list::<Tool>().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn starting_a_new_session_is_tried_again_with_the_next_call() {
     let opened = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
@@ -169,7 +169,7 @@ async fn starting_a_new_session_is_tried_again_with_the_next_call() {
     assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_close_that_the_server_does_not_answer_is_bounded() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "DELETE" => Answer::empty(200).hold(),

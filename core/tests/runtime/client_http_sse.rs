@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use gudgeon::{Client, Revision, client::Target, error::ErrorKind, protocol::Tool};
+use gudgeon::{
+    Client, Revision, client::Target, error::ErrorKind, protocol::Tool,
+    transport::memory_network::HOST,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -41,11 +44,11 @@ async fn sse_server(endpoint: &'static str) -> Mock {
     .await
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
     for endpoint in ["/messages?id=7", "messages?id=7"] {
         let mock = sse_server(endpoint).await;
-        let target = Target::url(&format!("http://127.0.0.1:{}/sse", mock.port)).unwrap();
+        let target = Target::url(&format!("http://{HOST}:{}/sse", mock.port)).unwrap();
         let client = Client::connect(target).await.unwrap();
         assert_eq!(client.server().revision, Revision::V2024_11_05);
         assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "by stream");
@@ -60,7 +63,7 @@ async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_endpoint_of_another_origin_is_not_used() {
     let thief = Mock::start(legacy).await;
     let endpoint = format!("http://localhost:{}/messages", thief.port);
@@ -77,7 +80,7 @@ async fn an_endpoint_of_another_origin_is_not_used() {
     assert!(thief.seen().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
     let connections = AtomicU32::new(0);
     let mock = Mock::start(move |request| match (&*request.method, &*request.rpc()) {

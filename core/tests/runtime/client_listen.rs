@@ -7,7 +7,7 @@ use gudgeon::{
 };
 use serde_json::json;
 
-use crate::support::ports::reserve_url;
+use crate::support::memory::{self, reserve_url};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Args {
@@ -67,9 +67,9 @@ async fn exercise(url: &str, revision: Revision) {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn http_and_websocket_serve_every_revision_at_one_address() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server().listen(memory::HTTP).await.unwrap();
     let url = listening.url().to_owned();
     for revision in Revision::ALL {
         exercise(&url, revision).await;
@@ -84,9 +84,9 @@ async fn http_and_websocket_serve_every_revision_at_one_address() {
     listening.shut_down().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn http_sse_serves_every_legacy_revision() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server().listen(memory::HTTP).await.unwrap();
     let url = listening.url().replacen("/mcp", "/sse", 1);
     for revision in Revision::ALL.into_iter().filter(|it| *it != Revision::V2026_07_28) {
         exercise(&url, revision).await;
@@ -107,9 +107,9 @@ async fn tcp_and_unix_sockets_serve_every_revision() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_outlives_a_server_that_is_started_again() {
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let listening = server().listen(&url).await.unwrap();
     let connect = async |revision| {
         Client::builder(Target::url(&url).unwrap())

@@ -10,7 +10,7 @@ fn shelf() -> Server {
         .tool("broken", || async { Err::<String, _>(gudgeon::ToolError::new("out of paper")) })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_in_memory_is_called_in_every_revision() {
     for revision in Revision::ALL {
         let builder = Client::builder(shelf()).options(|it| it.revisions = vec![revision]);
@@ -30,7 +30,7 @@ async fn a_server_in_memory_is_called_in_every_revision() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn data_is_read_as_types_that_serde_reads_from_strings() {
     let address = IpAddr::from([10, 0, 0, 1]);
     let server = Server::new("network")
@@ -52,7 +52,7 @@ async fn data_is_read_as_types_that_serde_reads_from_strings() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clones_share_a_connection_and_calls_overlap() {
     let client = Client::connect(&shelf()).await.expect("connects");
     let calls = (0..100).map(|_| {

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use gudgeon::{Client, Revision, Server, client::Target, protocol::Sender};
 use serde_json::Value;
 
+use crate::support::memory;
+
 fn server() -> Server {
     Server::new("shelf").tool("count", || async { "two" })
 }
@@ -45,16 +47,16 @@ fn check(messages: &[(Sender, Value)], revision: Revision) {
     assert_eq!(results.map(|it| it.0).collect::<Vec<_>>(), [Sender::Server]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         check(&messages_of_a_call(Target::from(server()), revision).await, revision);
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn http() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server().listen(memory::HTTP).await.unwrap();
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let target = Target::url(listening.url()).unwrap();
         check(&messages_of_a_call(target, revision).await, revision);

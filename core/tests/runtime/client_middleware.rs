@@ -30,7 +30,7 @@ fn take(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_of_a_program_runs_inside_middleware_in_order() {
     for revision in Revision::ALL {
         let log = Log::default();
@@ -74,7 +74,7 @@ async fn every_request_of_a_program_runs_inside_middleware_in_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn params_and_results_can_be_changed() {
     let client = Client::builder(shelf())
         .middleware(["tools/call"], |mut request, next| async move {
@@ -109,7 +109,7 @@ async fn params_and_results_can_be_changed() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failed_call_is_a_result_inside_and_an_error_outside() {
     let seen = Arc::new(Mutex::new(Value::Null));
     let result = Arc::clone(&seen);
@@ -140,7 +140,7 @@ async fn a_failed_call_is_a_result_inside_and_an_error_outside() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn middleware_can_answer_refuse_and_send_again() {
     let attempts = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&attempts);
@@ -189,7 +189,7 @@ impl Without for gudgeon::client::Next {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_result_that_is_not_changed_stays_as_the_server_sent_it() {
     let (target, _) = server("2025-11-25", |it| {
         let mut reply = result(it, &json!({"content": [], "structuredContent": {"n": 0}}));
@@ -206,7 +206,7 @@ async fn a_result_that_is_not_changed_stays_as_the_server_sent_it() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn clients_of_a_group_have_their_middleware() {
     let log = Log::default();
     let seen = Arc::clone(&log);
@@ -225,7 +225,7 @@ async fn clients_of_a_group_have_their_middleware() {
     group.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn completion_and_log_levels_have_middleware() {
     let server = Server::new("shelf")
         .add(Prompt::new("greet", || async { "hello" }))

@@ -19,10 +19,10 @@ use tokio::sync::{Barrier, mpsc};
 
 use crate::support::{
     asking_server::{ERAS, PATIENCE, accept, answers, asking, form},
-    stream::{result, server},
+    stream::{pause, result, server},
 };
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn questions_of_one_round_are_answered_at_once() {
     let ask = |key| (key, "elicitation/create", form(&json!({}), &json!([])));
     for era in ERAS {
@@ -40,7 +40,7 @@ async fn questions_of_one_round_are_answered_at_once() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn questions_beyond_the_concurrency_limit_are_answered_under_their_keys() {
     let keys: Vec<&'static str> =
         (0..200).map(|it| Box::leak(format!("k{it}").into_boxed_str()) as &str).collect();
@@ -70,7 +70,7 @@ async fn questions_beyond_the_concurrency_limit_are_answered_under_their_keys() 
     assert!((2..=64).contains(&most.load(Ordering::SeqCst)), "{most:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_first_failed_answer_cancels_the_other_questions() {
     struct Withdrawn(mpsc::UnboundedSender<()>);
     impl Drop for Withdrawn {
@@ -103,7 +103,7 @@ async fn the_first_failed_answer_cancels_the_other_questions() {
     tokio::time::timeout(PATIENCE, withdrawn.recv()).await.expect("withdrawn").expect("told");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_callback_that_panics_in_a_round_fails_the_call() {
     let asked = form(&json!({}), &json!([]));
     let target = asking("2026-07-28", vec![("q", "elicitation/create", asked)]);
@@ -113,7 +113,7 @@ async fn a_callback_that_panics_in_a_round_fails_the_call() {
     assert_eq!(failure.kind, ErrorKind::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_round_ends_when_its_connection_closes() {
     for era in ERAS {
         for closes in [true, false] {
@@ -154,7 +154,7 @@ async fn a_round_ends_when_its_connection_closes() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_carries_its_key_where_the_server_says_it() {
     let named = json!({"message": "?", "requestedSchema": {"type": "object"}, "_meta": {"gudgeon/key": "name"}});
     for (era, params) in [
@@ -175,7 +175,7 @@ async fn a_question_carries_its_key_where_the_server_says_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_round_by_hand_gives_questions_or_the_result() {
     let asked = form(&json!({"name": {"type": "string"}}), &json!(["name"]));
     let target = asking("2026-07-28", vec![("who", "elicitation/create", asked)]);
@@ -195,17 +195,17 @@ async fn a_round_by_hand_gives_questions_or_the_result() {
 fn insatiable() -> gudgeon::client::Target {
     let mut round = 0;
     let (target, _) = server("2026-07-28", move |it| {
-        std::thread::sleep(Duration::from_millis(10));
         round += 1;
         let params = form(&json!({}), &json!([]));
         let asked = json!({"method": "elicitation/create", "params": params});
         let keyed = json!({format!("k{round}"): asked});
-        vec![result(it, &json!({"resultType": "input_required", "inputRequests": keyed}))]
+        let asks = json!({"resultType": "input_required", "inputRequests": keyed});
+        vec![pause(10), result(it, &asks)]
     });
     target
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn all_rounds_of_questions_share_one_total_time_limit() {
     for answers in [true, false] {
         let builder = Client::builder(insatiable()).options(|it| {

@@ -16,10 +16,11 @@ use gudgeon::{
     protocol,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::support::{
     http::{self, Answer, Mock, Seen, Step, event, eventually, initialized},
-    ports::reserve_url,
+    memory::{self, reserve_url},
 };
 
 const ABOUT: &str = "shelf://about";
@@ -80,14 +81,14 @@ async fn exercise(client: &Client, server: &Server) {
     assert_eq!((prompts.kind, prompts.phase), (ErrorKind::Unsupported, Some("subscribe")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_are_notified_in_every_revision_over_every_transport() {
     for revision in Revision::ALL {
         let server = server();
         let client = connect(&server, revision).await;
         exercise(&client, &server).await;
         client.close().await;
-        for at in ["http://127.0.0.1:0/mcp", "tcp://127.0.0.1:0"] {
+        for at in [memory::HTTP, memory::LINES] {
             let listening = server.listen(at).await.unwrap();
             let client = connect(Target::url(listening.url()).unwrap(), revision).await;
             exercise(&client, &server).await;
@@ -103,11 +104,11 @@ async fn changes_are_notified_in_every_revision_over_every_transport() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_callback_for_lists_serves_every_revision() {
     for revision in Revision::ALL {
         let server = server();
-        let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+        let listening = server.listen(memory::HTTP).await.unwrap();
         for target in [Target::from(&server), Target::url(listening.url()).unwrap()] {
             let notified = Arc::new(Mutex::new(Vec::new()));
             let all = Arc::clone(&notified);
@@ -133,10 +134,10 @@ async fn the_callback_for_lists_serves_every_revision() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_shuts_down_ends_the_iteration_well() {
     let server = server();
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     let client = connect(Target::url(listening.url()).unwrap(), Revision::V2026_07_28).await;
     let mut changes = client.subscribe(about()).await.unwrap();
     let (end, ()) = tokio::join!(soon(changes.next()), listening.shut_down());
@@ -144,7 +145,7 @@ async fn a_server_that_shuts_down_ends_the_iteration_well() {
     assert!(soon(changes.next()).await.is_none());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_is_closed_ends_its_iterations() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let server = server();
@@ -157,7 +158,7 @@ async fn a_client_that_is_closed_ends_its_iterations() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unread_changes_are_merged_and_none_is_lost() {
     use futures_util::StreamExt;
     let server = server();
@@ -200,7 +201,7 @@ fn updated(request: &Seen, uri: &str) -> Step {
     }}))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_breaks_is_listened_to_again() {
     let listens = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&listens);
@@ -226,7 +227,7 @@ async fn a_stream_that_breaks_is_listened_to_again() {
     assert!(mock.of("notifications/cancelled").is_empty(), "the end of the exchange says it");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_ends_a_subscription_reports_the_reason() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
@@ -248,7 +249,7 @@ async fn a_server_that_ends_a_subscription_reports_the_reason() {
     assert!(soon(changes.next()).await.is_none());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_partially_acknowledged_subscription_fails() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
@@ -267,7 +268,7 @@ async fn a_partially_acknowledged_subscription_fails() {
     eventually(|| mock.dropped() == 1).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn dropping_a_pending_subscribe_cancels_it() {
     let mock = Mock::start(|request| {
         if request.rpc() == "server/discover" {
@@ -314,7 +315,7 @@ impl Forgetful {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_new_session_gets_the_state_of_the_old_one() {
     let server = Forgetful::start().await;
     let client = connect(Target::url(&server.mock.url).unwrap(), Revision::V2025_11_25).await;
@@ -337,7 +338,7 @@ async fn a_new_session_gets_the_state_of_the_old_one() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_a_new_session_every_list_counts_as_changed() {
     let server = Forgetful::start().await;
     let notified = Arc::new(Mutex::new(Vec::new()));
@@ -355,7 +356,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
     assert_eq!(*notified.lock().unwrap(), [ListKind::Tools], "the server declares no other");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_limit() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "server/discover" => {
@@ -370,14 +371,14 @@ async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_l
         .options(|it| it.connect_timeout = Some(Duration::from_secs(2)))
         .on_list_changed(|_| ())
         .connect();
-    // Without the limit it waits for 5 s.
-    let client =
-        tokio::time::timeout(Duration::from_millis(4500), connecting).await.expect("in time");
+    let begun = Instant::now();
+    let client = connecting.await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
     assert_eq!(mock.of("subscriptions/listen").len(), 1);
     client.unwrap().close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "initialize" => request.result(initialized("2025-11-25")),
@@ -392,17 +393,17 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
             it.log_level = Some(protocol::LoggingLevel::Warning);
         })
         .connect();
-    // Without the limit it waits for the 60 s of a request.
-    let failed =
-        tokio::time::timeout(Duration::from_millis(4500), connecting).await.expect("in time");
+    let begun = Instant::now();
+    let failed = connecting.await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
     assert_eq!(failed.unwrap_err().kind, ErrorKind::Timeout);
     assert_eq!(mock.of("logging/setLevel").len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     let server = server();
-    let (url, _reserved) = reserve_url();
+    let url = reserve_url();
     let listening = server.listen(&url).await.unwrap();
     let client = connect(Target::url(&url).unwrap(), Revision::V2025_11_25).await;
     let mut changes = client.subscribe(about()).await.unwrap();
@@ -417,7 +418,7 @@ async fn an_idle_client_detects_a_lost_session_by_its_stream() {
     again.shut_down().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn renewing_sessions_is_bounded() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);

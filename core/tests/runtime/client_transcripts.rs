@@ -21,7 +21,7 @@ use tokio::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_transcript_holds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/client_transcripts");
     let mut held = 0;

@@ -15,12 +15,14 @@ use gudgeon::{
     client::Target,
     error::{Error, ErrorKind},
     protocol::Tool,
-    transport::Transport,
+    transport::{
+        Transport,
+        memory_network::{HOST, MemoryListener},
+    },
 };
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     sync::{Mutex, mpsc},
 };
 use tokio_tungstenite::{
@@ -44,13 +46,13 @@ async fn add(client: &Client) -> i64 {
     client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap().data().unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tcp_carries_one_message_a_line() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("tcp://{}", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("tcp://{HOST}:{}", listener.port());
     tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        let (input, output) = stream.into_split();
+        let stream = listener.accept().await;
+        let (input, output) = tokio::io::split(stream);
         server().serve(input, output).await;
     });
     let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
@@ -80,18 +82,18 @@ async fn a_unix_socket_carries_one_message_a_line() {
     assert!(error.to_string().contains("the socket does not exist"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_closes_at_the_probe_is_reopened_for_initialize() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("tcp://{}", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("tcp://{HOST}:{}", listener.port());
     tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut stream = listener.accept().await;
         let mut bytes = vec![0; 4096];
         let read = stream.read(&mut bytes).await.unwrap();
         assert!(String::from_utf8_lossy(&bytes[..read]).contains("server/discover"));
         drop(stream);
-        let (stream, _) = listener.accept().await.unwrap();
-        let (input, output) = stream.into_split();
+        let stream = listener.accept().await;
+        let (input, output) = tokio::io::split(stream);
         server().serve(input, output).await;
     });
     let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
@@ -100,7 +102,7 @@ async fn a_stream_that_closes_at_the_probe_is_reopened_for_initialize() {
 }
 
 /// Serves one WebSocket from a server that speaks lines.
-async fn websocket(stream: TcpStream, confirms: bool) {
+async fn websocket(stream: DuplexStream, confirms: bool) {
     let check = move |request: &Request, mut response: Response| {
         assert_eq!(request.uri().path(), "/mcp");
         let asked = request.headers().get("sec-websocket-protocol").cloned();
@@ -139,14 +141,14 @@ async fn websocket(stream: TcpStream, confirms: bool) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_websocket_carries_one_message_a_frame() {
     for confirms in [true, false] {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+        let listener = MemoryListener::bind(0).unwrap();
+        let url = format!("ws://{HOST}:{}/mcp", listener.port());
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(websocket(stream, confirms));
+            loop {
+                tokio::spawn(websocket(listener.accept().await, confirms));
             }
         });
         let client = Client::builder(Target::url(&url).unwrap())
@@ -168,13 +170,13 @@ async fn a_websocket_carries_one_message_a_frame() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_websocket_that_is_refused_says_how() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("ws://{HOST}:{}/mcp", listener.port());
     tokio::spawn(async move {
         for status in ["404 Not Found", "401 Unauthorized"] {
-            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut stream = listener.accept().await;
             let mut bytes = vec![0; 4096];
             let _ = stream.read(&mut bytes).await.unwrap();
             let head = format!("HTTP/1.1 {status}\r\nContent-Length: 4\r\n\r\ngone");
@@ -188,12 +190,12 @@ async fn a_websocket_that_is_refused_says_how() {
     assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_websocket_with_an_extension_that_was_not_offered_is_refused() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("ws://{HOST}:{}/mcp", listener.port());
     tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
+        let stream = listener.accept().await;
         let compress = |request: &Request, mut response: Response| {
             assert_eq!(request.headers().get("sec-websocket-extensions"), None);
             let headers = response.headers_mut();
@@ -211,15 +213,15 @@ async fn a_websocket_with_an_extension_that_was_not_offered_is_refused() {
     assert!(error.to_string().contains("extension \"permessage-deflate\""), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_websocket_message_over_the_limit_ends_the_connection() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("ws://{HOST}:{}/mcp", listener.port());
     tokio::spawn(async move {
         // A socket that does not confirm the subprotocol is asked for once more, without.
-        let (first, _) = listener.accept().await.unwrap();
+        let first = listener.accept().await;
         drop(tokio_tungstenite::accept_async(first).await);
-        let (stream, _) = listener.accept().await.unwrap();
+        let stream = listener.accept().await;
         let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
         let _ = socket.next().await;
         let discovery = json!({"jsonrpc": "2.0", "id": 1, "result": {
@@ -268,7 +270,7 @@ fn own() -> (Own, mpsc::UnboundedReceiver<Vec<u8>>, mpsc::UnboundedSender<Vec<u8
     (Own { sent, answers: Mutex::new(answers), is_closed }, requests, answer)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_custom_transport_carries_whole_messages_and_is_closed() {
     let (wire, mut requests, answer) = own();
     let is_closed = Arc::clone(&wire.is_closed);
@@ -292,7 +294,7 @@ async fn a_custom_transport_carries_whole_messages_and_is_closed() {
     assert!(is_closed.load(Ordering::SeqCst));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_custom_transport_serves_both_eras_and_is_closed() {
     for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
         let (wire, requests, answer) = own();
@@ -322,7 +324,7 @@ fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<V
     });
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_of_a_custom_transport_over_the_limit_is_refused() {
     let (wire, mut answers, request) = own();
     let serving = tokio::spawn(server().options(|it| it.max_message = 1000).serve_transport(wire));
@@ -337,7 +339,7 @@ async fn a_message_of_a_custom_transport_over_the_limit_is_refused() {
     serving.await.unwrap().unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_answers_pending_calls_when_its_transport_ends_and_stops_when_it_fails() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
@@ -372,7 +374,7 @@ async fn a_server_answers_pending_calls_when_its_transport_ends_and_stops_when_i
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_transport_failure_is_the_error_of_serving_it() {
     struct Broken(Arc<AtomicBool>);
 
@@ -397,7 +399,7 @@ async fn a_transport_failure_is_the_error_of_serving_it() {
     assert!(is_closed.load(Ordering::SeqCst));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_end_of_a_custom_transport_is_a_lost_connection() {
     let (wire, mut requests, answer) = own();
     tokio::spawn(async move {
@@ -416,10 +418,10 @@ async fn the_end_of_a_custom_transport_is_a_lost_connection() {
 
 /// Returns the error of a client whose handshake gets this answer, made from the value of `Sec-WebSocket-Accept`.
 async fn refused(answer: impl Fn(&str) -> String) -> Error {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    let listener = MemoryListener::bind(0).unwrap();
+    let url = format!("ws://{HOST}:{}/mcp", listener.port());
     let connecting = tokio::spawn(async move { Client::connect(Target::url(&url).unwrap()).await });
-    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut stream = listener.accept().await;
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         head.push(char::from(stream.read_u8().await.unwrap()));
@@ -432,7 +434,7 @@ async fn refused(answer: impl Fn(&str) -> String) -> Error {
     connecting.await.unwrap().unwrap_err()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_to_a_handshake_is_checked() {
     let upgraded = |connection: &str, accept: &str, more: &str| {
         format!(

@@ -16,6 +16,8 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
+use crate::support::memory;
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Args {
     a: i64,
@@ -86,10 +88,10 @@ async fn exercise(target: Target, dialect: Dialect) -> Client {
     client
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn both_dialects_work_over_every_transport() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
-    let lines = server().listen("tcp://127.0.0.1:0").await.unwrap();
+    let listening = server().listen(memory::HTTP).await.unwrap();
+    let lines = server().listen(memory::LINES).await.unwrap();
     let url = listening.url().to_owned();
     for dialect in Dialect::ALL {
         for url in [
@@ -110,7 +112,7 @@ async fn both_dialects_work_over_every_transport() {
     lines.shut_down().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_prompts_text_comes_as_one_message() {
     let client = connect(Target::from(server()), Dialect::V0_7).await;
     let prompts = client.list::<protocol::Prompt>().await.unwrap();
@@ -121,7 +123,7 @@ async fn a_prompts_text_comes_as_one_message() {
     client.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_expired_session_is_renewed_automatically() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
@@ -130,7 +132,7 @@ async fn an_expired_session_is_renewed_automatically() {
         counted.fetch_add(1, Ordering::Relaxed);
         next.run(request)
     });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     let url = listening.url().to_owned();
     for url in [url.replacen("http", "ws", 1), url.replacen("/mcp", "/sse", 1)] {
         let before = begun.load(Ordering::Relaxed);
@@ -146,10 +148,10 @@ async fn an_expired_session_is_renewed_automatically() {
     listening.shut_down().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_without_the_dialect_is_recognised() {
     let server = Server::new("plain").tool("t", || async { Ok(ContentBlock::from("x")) });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     for target in [Target::url(listening.url()).unwrap(), Target::from(&server)] {
         let error = Client::builder(target)
             .options(|it| it.dialect = Some(Dialect::V0_7))

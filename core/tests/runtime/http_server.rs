@@ -1,4 +1,4 @@
-//! A listening server over real sockets: connections and shutdown.
+//! A listening server: connections and shutdown.
 
 use std::{
     sync::{
@@ -10,10 +10,12 @@ use std::{
 
 use gudgeon::{Context, Listening, Server, error::ErrorKind, server::middleware};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream},
+    net::TcpSocket,
     sync::{Notify, mpsc},
 };
+
+use crate::support::memory;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -39,24 +41,23 @@ fn call(tool: &str, id: u32) -> String {
     post("tools/call", tool, &calling(tool, id))
 }
 
-async fn connect(listening: &Listening) -> TcpStream {
-    let address = listening.url().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    TcpStream::connect(address).await.unwrap()
+fn connect(listening: &Listening) -> DuplexStream {
+    memory::connect(listening.url())
 }
 
 async fn listen(server: Server) -> Listening {
-    server.listen("http://127.0.0.1:0/mcp").await.unwrap()
+    server.listen(memory::HTTP).await.unwrap()
 }
 
 /// Returns the data of a single read.
-async fn read(stream: &mut TcpStream) -> String {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut buffer = vec![0; 64 * 1024];
     let count = stream.read(&mut buffer).await.unwrap();
     String::from_utf8(buffer[..count].to_vec()).unwrap()
 }
 
 /// Everything until the server closes.
-async fn read_all(stream: &mut TcpStream) -> String {
+async fn read_all(stream: &mut DuplexStream) -> String {
     let mut all = Vec::new();
     // A reset is an end as well.
     let _ = stream.read_to_end(&mut all).await;
@@ -70,10 +71,10 @@ fn impatient() -> Server {
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_in_one_segment_are_answered_in_order() {
     let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     let both = call("one", 7) + &call("one", 8);
     stream.write_all(both.as_bytes()).await.unwrap();
     let mut answers = String::new();
@@ -85,23 +86,23 @@ async fn requests_in_one_segment_are_answered_in_order() {
     assert!(answers.contains("content-length: "), "{answers}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn handlers_see_the_headers() {
     let server = Server::new("s").tool("header", |ctx: Context| async move {
         ctx.headers().unwrap()["mcp-method"].to_str().unwrap().to_owned()
     });
     let listening = listen(server).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     stream.write_all(call("header", 1).as_bytes()).await.unwrap();
     let answer = read(&mut stream).await;
     assert!(answer.contains(r#""text":"tools/call""#), "{answer}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_host_of_a_request_line_in_absolute_form_is_checked() {
     let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
     for (host, status) in [("localhost", 200), ("evil.example", 421)] {
-        let mut stream = connect(&listening).await;
+        let mut stream = connect(&listening);
         let request = call("one", 1).replacen("/mcp", &format!("http://{host}/mcp"), 1);
         stream.write_all(request.as_bytes()).await.unwrap();
         let answer = read(&mut stream).await;
@@ -115,8 +116,9 @@ async fn the_host_of_a_request_line_in_absolute_form_is_checked() {
 async fn rates_are_limited_by_address_whatever_name_a_client_gives() {
     let limit = middleware::rate_limit(middleware::CountedBy::Principal, 0.001, 2);
     let server = Server::new("s").tool("one", || async { 1 }).middleware(["tools/call"], limit);
-    let listening = listen(server).await;
-    let address = connect(&listening).await.peer_addr().unwrap();
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let address = listening.url().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let address = address.parse().unwrap();
     for source in ["127.0.0.1:0", "127.0.0.2:0"] {
         for number in 0..3 {
             let socket = TcpSocket::new_v4().unwrap();
@@ -130,10 +132,10 @@ async fn rates_are_limited_by_address_whatever_name_a_client_gives() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_head_and_the_first_event_are_one_segment() {
     let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     let filter = r#""notifications":{"toolsListChanged":true},"#;
     let listens = message("subscriptions/listen", filter, 1);
     let listens = post("subscriptions/listen", "", &listens);
@@ -142,7 +144,7 @@ async fn the_head_and_the_first_event_are_one_segment() {
     assert!(first.starts_with("HTTP/1.1 200 OK") && first.contains("acknowledged"), "{first}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_disconnected_client_cancels_its_call() {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let server = Server::new("s").tool("endless", move |ctx: Context| {
@@ -158,38 +160,38 @@ async fn a_disconnected_client_cancels_its_call() {
         }
     });
     let listening = listen(server).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
     assert_eq!(receiver.recv().await, Some("begun"));
     drop(stream);
     assert_eq!(receiver.recv().await, Some("cancelled"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn slow_heads_slow_bodies_and_idle_connections_are_cut_off() {
     let listening = listen(impatient()).await;
     let request = post("server/discover", "", &message("server/discover", "", 1));
     for sent in [0, 10, request.len() - 5] {
-        let mut stream = connect(&listening).await;
+        let mut stream = connect(&listening);
         stream.write_all(&request.as_bytes()[..sent]).await.unwrap();
         let answer = read_all(&mut stream).await;
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_waits_for_its_answer_is_not_idle() {
     let server = impatient().tool("slow", || async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         "done"
     });
     let listening = listen(server).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     stream.write_all(call("slow", 1).as_bytes()).await.unwrap();
     assert!(read(&mut stream).await.contains("done"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unread_response_is_aborted() {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let text = "x".repeat(64 * 1024);
@@ -208,7 +210,7 @@ async fn an_unread_response_is_aborted() {
         }
     });
     let listening = listen(server).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     let asked = r#""_meta":{"progressToken":1,"#;
     let flood = calling("flood", 1).replace(r#""_meta":{"#, asked);
     let flood = post("tools/call", "flood", &flood);
@@ -234,11 +236,11 @@ async fn calls_in_flight_are_answered_before_the_end() {
     let listening = Arc::new(listen(server).await);
     let mut streams = Vec::new();
     for id in 0..10 {
-        let mut stream = connect(&listening).await;
+        let mut stream = connect(&listening);
         stream.write_all(call("wait", id).as_bytes()).await.unwrap();
         streams.push(stream);
     }
-    let mut idle = connect(&listening).await;
+    let mut idle = connect(&listening);
     while begun.load(Ordering::Acquire) < streams.len() {
         tokio::task::yield_now().await;
     }
@@ -253,7 +255,7 @@ async fn calls_in_flight_are_answered_before_the_end() {
     ended.await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_are_cut_off_after_the_grace_period() {
     let sender = Arc::new(Notify::new());
     let receiver = Arc::clone(&sender);
@@ -265,7 +267,7 @@ async fn calls_are_cut_off_after_the_grace_period() {
         },
     );
     let listening = listen(server).await;
-    let mut stream = connect(&listening).await;
+    let mut stream = connect(&listening);
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
     sender.notified().await;
     tokio::time::timeout(Duration::from_secs(5), listening.shut_down()).await.expect("no grace");
@@ -275,7 +277,7 @@ async fn calls_are_cut_off_after_the_grace_period() {
 
 #[tokio::test]
 async fn an_address_in_use_is_reported_with_the_fix() {
-    let listening = listen(Server::new("s")).await;
+    let listening = Server::new("s").listen("http://127.0.0.1:0/mcp").await.unwrap();
     let error = Server::new("s").listen(listening.url()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
     assert!(error.to_string().contains("the port is in use"), "{error}");

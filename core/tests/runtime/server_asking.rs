@@ -27,6 +27,8 @@ use tokio::{
     time::timeout,
 };
 
+use crate::support::{http::eventually, memory};
+
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -103,7 +105,7 @@ async fn blocking_handlers_hold_no_thread_while_they_wait() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn concurrent_questions_form_one_round_and_keys_count_by_kind() {
     let server = Server::new("asks").tool("both", |ctx: Context| async move {
         let (first, second) = join!(ctx.elicit::<bool>("A?"), ctx.elicit::<bool>("B?"));
@@ -119,7 +121,7 @@ async fn concurrent_questions_form_one_round_and_keys_count_by_kind() {
     assert_eq!(answered(round), "true true true true");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_outcome_of_a_form_is_distinguishable() {
     let server = Server::new("asks").tool("attempt", |ctx: Context| async move {
         Ok::<_, ToolError>(match ctx.try_elicit::<bool>("Sure?").await? {
@@ -174,19 +176,14 @@ fn count(of: &AtomicUsize) -> usize {
     of.load(Ordering::SeqCst)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_oldest_suspended_handler_is_dropped_and_replayed_without_repeating_steps() {
     let (server, [begun, reserved, left]) = ordering();
     let client = connect(&server).await;
     let first = begin(&client, "order", &["elicit-1"]).await;
     let second = begin(&client, "order", &["elicit-1"]).await;
-    timeout(PATIENCE, async {
-        while count(&left) == 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("the oldest is dropped");
+    // The oldest is dropped.
+    eventually(|| count(&left) > 0).await;
     for state in [second, first] {
         let round = go_on(&client, "order", &["elicit-1"], &state).await.unwrap();
         assert_eq!(answered(round), "7 true");
@@ -194,7 +191,7 @@ async fn the_oldest_suspended_handler_is_dropped_and_replayed_without_repeating_
     assert_eq!((count(&begun), count(&reserved), count(&left)), (3, 2, 3));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_server_with_the_keys_replays_unless_the_tool_forbids_it() {
     let ((one, _), (two, [begun, reserved, _])) = (ordering(), ordering());
     let (one, two) = (connect(&one).await, connect(&two).await);
@@ -213,7 +210,7 @@ async fn another_server_with_the_keys_replays_unless_the_tool_forbids_it() {
     assert!(refused.to_string().contains("Invalid or expired requestState"), "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn steps_with_equal_keys_run_once() {
     let done = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&done);
@@ -258,7 +255,7 @@ async fn talkative(server: &Server, revision: Revision) -> Client {
 
 const ERAS: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn prompts_and_resources_ask_as_tools_do_and_questions_may_be_returned() {
     async fn name(ctx: Context) -> Result<String, ToolError> {
         ctx.elicit::<String>("Name?").await
@@ -294,7 +291,7 @@ async fn prompts_and_resources_ask_as_tools_do_and_questions_may_be_returned() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_roots_are_asked_for_when_they_change() {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let server = Server::new("asks").notification(
@@ -320,7 +317,7 @@ struct Leaves {
 }
 
 /// A kept context fails at once after its call has ended or its client has disconnected.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
     const OVER: &str =
         "the handler has ended: it can ask its client only until it gives its answer";
@@ -348,7 +345,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
         }
     };
     let server = Server::new("asks").tool("leave", leave);
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     for revision in ERAS {
         for url in [None, Some(listening.url())] {
             for at_once in [true, false] {
@@ -380,7 +377,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
 }
 
 /// A step that is done is not done again, so that its questions must not count among the others.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_step_may_ask_and_the_handler_run_again() {
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
@@ -412,7 +409,7 @@ async fn a_step_may_ask_and_the_handler_run_again() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_question_is_asked_if_one_of_them_can_not_be() {
     let server = Server::new("asks").tool("both", |ctx: Context| async move {
         let (sure, roots) = (ask::elicit::<bool>("Sure?"), ask::roots());

@@ -114,7 +114,7 @@ fn many(count: u32) -> Value {
     json!({"action": "accept", "content": {"count": count}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn invalid_answers_are_asked_again_and_no_others() {
     for era in ERAS {
         for tool in TOOLS {
@@ -129,7 +129,7 @@ async fn invalid_answers_are_asked_again_and_no_others() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn repeated_invalid_answers_end_in_an_error_with_the_reason() {
     for era in ERAS {
         for tool in TOOLS {
@@ -143,7 +143,7 @@ async fn repeated_invalid_answers_end_in_an_error_with_the_reason() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn declining_the_repeated_question_counts_as_declining() {
     for era in ERAS {
         let (said, _) = call("tries", era, [many(3), json!({"action": "decline"})]).await;
@@ -151,7 +151,7 @@ async fn declining_the_repeated_question_counts_as_declining() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_server_asks_again_and_keeps_the_other_answers() {
     let connect = async || {
         let capabilities = ClientCapabilities {

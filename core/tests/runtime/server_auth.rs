@@ -10,16 +10,15 @@ use gudgeon::{
     Context, Listening, Server, Tool,
     protocol::Principal,
     server::auth::{ApiKeys, Auth, Jwt, VerifyError},
+    transport::memory_network::HOST,
 };
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{
     http::{Answer, Mock},
     issuer::{Signer, key_set},
+    memory,
 };
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -41,7 +40,7 @@ async fn issuer(signer: &Arc<Signer>) -> Mock {
 }
 
 fn origin(mock: &Mock) -> String {
-    format!("http://127.0.0.1:{}", mock.port)
+    format!("http://{HOST}:{}", mock.port)
 }
 
 fn unix() -> u64 {
@@ -54,7 +53,7 @@ async fn listen(auth: impl Into<Auth>) -> Listening {
         ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
     });
     let server = server.options(|it| it.http.auth = auth);
-    server.listen("http://127.0.0.1:0/mcp").await.unwrap()
+    server.listen(memory::HTTP).await.unwrap()
 }
 
 /// Keys with the subjects of their owners.
@@ -69,7 +68,7 @@ fn address(listening: &Listening) -> String {
 
 /// Sends text and returns the answer, after which the server closes.
 async fn exchange(listening: &Listening, request: &str) -> String {
-    let mut stream = TcpStream::connect(address(listening)).await.unwrap();
+    let mut stream = memory::connect(listening.url());
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut all = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut all));
@@ -111,7 +110,7 @@ fn assert_has(answer: &str, parts: &[&str]) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
@@ -161,7 +160,7 @@ async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
     assert_eq!(issuer.seen().len(), 3, "the keys are kept");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_document_about_the_resource_is_public() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
@@ -187,7 +186,7 @@ async fn the_document_about_the_resource_is_public() {
 }
 
 /// A token for another server on this machine is of no use, whatever `Host` comes with it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_request_can_not_choose_the_audience() {
     let signer = Arc::new(Signer::new("one"));
     let issuer = issuer(&signer).await;
@@ -212,7 +211,7 @@ async fn a_request_can_not_choose_the_audience() {
 }
 
 /// Keys and functions have no audience, so that the server need not know its own URL for them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn keys_need_no_public_url() {
     let unknown = Auth::verify(|_, _| std::future::ready(Ok(None)));
     for auth in [vec![], vec![unknown]] {
@@ -220,7 +219,7 @@ async fn keys_need_no_public_url() {
         all.extend(auth);
         let server = Server::new("shelf").tool("who", || async { "" });
         let server = server.options(|it| it.http.auth = all);
-        let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+        let listening = server.listen(memory::HTTP).await.unwrap();
         let here = address(&listening);
         let other = if here.ends_with(":9999") { "127.0.0.1:9998" } else { "127.0.0.1:9999" };
         for (headers, status) in
@@ -234,7 +233,7 @@ async fn keys_need_no_public_url() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refused_request_is_answered_before_its_body() {
     let listening = listen(keys([("k3y", "robot")])).await;
     let head = format!(
@@ -251,7 +250,7 @@ async fn a_refused_request_is_answered_before_its_body() {
 }
 
 /// A session belongs to the principal that opened it; another's is 404.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_is_that_of_its_principal() {
     let listening = listen(keys([("a", "ada"), ("b", "bob")])).await;
     let post = |headers: &str, body: &str| {
@@ -277,11 +276,11 @@ async fn a_session_is_that_of_its_principal() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_connection_is_authenticated_too() {
     let listening = listen(keys([("k3y", "robot")])).await;
     for (headers, status) in [("", "401"), (&*bearer("x"), "401"), (&*bearer("k3y"), "101")] {
-        let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
+        let mut stream = memory::connect(listening.url());
         stream.write_all(upgrade(&listening, headers).as_bytes()).await.unwrap();
         let mut buffer = vec![0; 4096];
         let count = stream.read(&mut buffer).await.unwrap();
@@ -290,7 +289,7 @@ async fn a_message_connection_is_authenticated_too() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn streams_end_with_their_token() {
     // The function accepts every token, although it has expired.
     let generous = Auth::verify(|_, _| {
@@ -302,7 +301,7 @@ async fn streams_end_with_their_token() {
     let answer = exchange(&listening, &call(&listening, &bearer("t"))).await;
     assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"eve""#]);
 
-    let mut socket = TcpStream::connect(address(&listening)).await.unwrap();
+    let mut socket = memory::connect(listening.url());
     socket.write_all(upgrade(&listening, &bearer("t")).as_bytes()).await.unwrap();
     let mut received = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut received));
@@ -324,7 +323,7 @@ async fn streams_end_with_their_token() {
         bearer("t"),
         body.len()
     );
-    let mut stream = TcpStream::connect(address(&listening)).await.unwrap();
+    let mut stream = memory::connect(listening.url());
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut received = String::new();
     let ends = async {
@@ -340,14 +339,14 @@ async fn streams_end_with_their_token() {
     assert_has(&received, &["HTTP/1.1 200 ", "text/event-stream", r#""result""#]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_address_without_credentials_is_refused() {
     let server = Server::new("s").options(|it| it.http.auth = vec![keys([("k", "a")]).into()]);
     let error = server.listen("tcp://127.0.0.1:0").await.unwrap_err().to_string();
     assert!(error.contains("carries no credentials"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_function_decides_and_its_failure_refuses() {
     let auth = Auth::verify(|token, request| {
         assert_ne!(token, "panics");
@@ -380,7 +379,7 @@ async fn a_function_decides_and_its_failure_refuses() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn several_methods_are_tried_in_turn() {
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
         ctx.principal().map(|it| it.subject.clone()).unwrap_or_default()
@@ -395,7 +394,7 @@ async fn several_methods_are_tried_in_turn() {
             Auth::verify(move |token, _| std::future::ready(Ok(other(token)))),
         ];
     });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     for (token, subject) in [("k3y", "robot"), ("one", "one"), ("other", "other")] {
         let answer = exchange(&listening, &call(&listening, &bearer(token))).await;
         assert_has(&answer, &["HTTP/1.1 200 ", &format!("\"text\":\"{subject}\"")]);
@@ -404,7 +403,7 @@ async fn several_methods_are_tried_in_turn() {
     assert_has(&answer, &["HTTP/1.1 401 "]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_component_needs_its_scopes_or_broader_ones() {
     let keys = [("writer", "books:write"), ("admin", "admin"), ("reader", "books:read")];
     let keys = keys.map(|(name, scope)| {
@@ -416,7 +415,7 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
         it.http.auth = vec![ApiKeys { keys: keys.into(), header: None }.into()];
         it.http.scope_implies = [("admin".into(), vec!["books:write".into()])].into();
     });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     for (key, status) in [("writer", "200"), ("admin", "200"), ("reader", "403")] {
         let answer = exchange(&listening, &call(&listening, &bearer(key))).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {answer}");
@@ -425,14 +424,14 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_may_hide_what_a_caller_has_no_scopes_for() {
     let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
     let server = Server::new("shelf").add(tool).options(|it| {
         it.http.auth = vec![keys([("k3y", "reader")]).into()];
         it.http.hide_unauthorized = true;
     });
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     let answer = exchange(&listening, &call(&listening, &bearer("k3y"))).await;
     assert_has(&answer, &["Unknown tool: who"]);
 }
@@ -450,7 +449,7 @@ fn a_method_that_can_not_work_is_a_mistake_in_the_program() {
     assert!(!format!("{secret:?} {:?}", Auth::from(secret.clone())).contains("s3cret"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_issuer_that_is_away_or_huge_admits_nobody() {
     let signer = Signer::new("one");
     let huge = Mock::start(|_| Answer::text(200, &"x".repeat(2 * 1024 * 1024))).await;

@@ -53,7 +53,7 @@ fn dune() -> Book {
     Book { title: "Dune".into(), shelf: Shelf { number: 3 } }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_form_of_handler() {
     let server = Server::new("forms")
         .tool("nothing", || async { "n" })
@@ -68,7 +68,7 @@ async fn every_form_of_handler() {
     assert_eq!(text, "1 0 2025-11-25 test");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_integer_may_be_written_with_a_zero_fraction() {
     let server = Server::new("integers")
         .tool("pair", |Pair { a, b }: Pair| async move { format!("{a} {b}") })
@@ -89,7 +89,7 @@ async fn an_integer_may_be_written_with_a_zero_fraction() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unknown_arguments_are_refused_unless_a_tool_ignores_them() {
     let pair = |Pair { a, b }: Pair| async move { format!("{a} {b}") };
     let server = Server::new("shelf")
@@ -116,7 +116,7 @@ async fn unknown_arguments_are_refused_unless_a_tool_ignores_them() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn schemas_are_portable() {
     let server = Server::new("schemas")
         .add(Tool::new("book", |_: Pair| async { Json(dune()) }).annotations(|it| {
@@ -148,7 +148,7 @@ async fn schemas_are_portable() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_value_of_a_tool() {
     let server = Server::new("values")
         .tool("book", || async { Ok(dune()) })
@@ -198,7 +198,7 @@ async fn every_value_of_a_tool() {
     assert_eq!(peer.call("whole", json!({})).await["isError"], true);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn errors_as_callers_see_them() {
     let server = Server::new("errors")
         .tool("mend", || async { Err::<(), _>(ToolError::new("give a number")) })
@@ -224,7 +224,7 @@ async fn errors_as_callers_see_them() {
     assert_eq!(wrong["error"]["code"], -32602);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn resources_templates_and_what_is_not_found() {
     let server = Server::new("resources")
         .add(Resource::new("a://text", || async { "text" }).name("text").mime_type("text/markdown"))
@@ -262,7 +262,7 @@ async fn resources_templates_and_what_is_not_found() {
     assert_eq!(read("a://items/x").await.1["code"], -32602);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn prompts_completions_and_own_methods() {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let server = Server::new("more")
@@ -335,7 +335,7 @@ async fn whole(Pair { a, .. }: Pair) -> CallToolResult {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_complete_result_uses_the_given_output_schema() {
     let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]});
     let server = Server::new("shelf")

@@ -75,7 +75,7 @@ impl fmt::Display for Crash {
 
 impl std::error::Error for Crash {}
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn timing_and_logging_report_each_request_and_its_outcome() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
@@ -99,7 +99,7 @@ async fn timing_and_logging_report_each_request_and_its_outcome() {
     assert_eq!(logged.len(), 6, "{logged:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_text_of_a_client_stays_on_its_line() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
@@ -122,7 +122,7 @@ async fn a_text_of_a_client_stays_on_its_line() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_uris_and_reasons_of_a_client_stay_on_their_lines() {
     #[derive(Deserialize, JsonSchema)]
     struct Read {
@@ -157,7 +157,7 @@ async fn names_uris_and_reasons_of_a_client_stay_on_their_lines() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());

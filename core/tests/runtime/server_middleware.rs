@@ -28,7 +28,7 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
     let server = shelf().middleware(["tools/call"], |mut request, next| async move {
         assert_eq!(request.params["name"], "open");
@@ -44,7 +44,7 @@ async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
     assert_eq!(result["_meta"]["seen"], true);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_first_middleware_is_outermost_and_each_sees_only_its_methods() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| {
@@ -73,7 +73,7 @@ async fn the_first_middleware_is_outermost_and_each_sees_only_its_methods() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn middleware_changes_lists_and_refuses() {
     let server = shelf()
         .middleware(["tools/list"], |request, next| async move {
@@ -92,7 +92,7 @@ async fn middleware_changes_lists_and_refuses() {
     assert_eq!(refused["error"]["message"], "ping is locked");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn params_of_requests_that_the_core_answers_can_not_be_changed() {
     let server = shelf().middleware(["tools/list"], |mut request, next| async move {
         request.params["cursor"] = json!("x");
@@ -106,7 +106,7 @@ async fn params_of_requests_that_the_core_answers_can_not_be_changed() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn params_of_every_handler_may_change() {
     #[derive(Deserialize, JsonSchema)]
     struct Named {
@@ -147,7 +147,7 @@ async fn params_of_every_handler_may_change() {
     assert_eq!(read["result"]["contents"][0]["text"], "8", "{read}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_without_a_handler_pass_with_their_error() {
     let server = shelf().middleware(["*"], |request, next| async move { next.run(request).await });
     let mut peer = Peer::legacy(&server).await;
@@ -157,7 +157,7 @@ async fn requests_without_a_handler_pass_with_their_error() {
     assert_eq!(reply["error"]["code"], -32002, "{reply}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn questions_pass_middleware() {
     let server = Server::new("t")
         .tool("ask", |ctx: Context| async move {
@@ -176,7 +176,7 @@ async fn questions_pass_middleware() {
     assert_eq!(text(&peer.receive().await["result"]), "0 roots");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rates_are_limited_and_the_handshake_is_not_counted() {
     let server = shelf()
         .middleware(["*"], middleware::rate_limit(middleware::CountedBy::Principal, 0.01, 2));
@@ -198,7 +198,7 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
     assert_eq!(refused["error"]["code"], 429);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&received);
@@ -220,7 +220,7 @@ async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
     assert_eq!(*received.lock().unwrap(), [0, 10, 20]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rates_can_be_limited_for_all_callers_together() {
     let limit = middleware::rate_limit(middleware::CountedBy::Server, 0.001, 1);
     let server = shelf().middleware(["tools/call"], limit);
@@ -230,7 +230,7 @@ async fn rates_can_be_limited_for_all_callers_together() {
     assert!(text(&refused).starts_with("too many requests"), "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn responses_are_limited() {
     let server = shelf().middleware(["*"], middleware::response_limit(100));
     let mut peer = Peer::legacy(&server).await;
@@ -243,7 +243,7 @@ async fn responses_are_limited() {
     assert_eq!(refused["error"]["code"], 413, "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_mounted_server_offers_its_things_under_its_prefix_behind_its_own_middleware() {
     let named = |level: &'static str| {
         move |request: middleware::Request, next: middleware::Next| async move {
@@ -308,7 +308,7 @@ fn middleware_that_would_never_run_is_refused() {
     drop(server.middleware(known, pass).middleware(["reindex"], pass));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn params_that_do_not_fit_are_refused_before_the_handler() {
     let server =
         Server::new("s").method("acme/open", |it: Book| async move { json!({"book": it.title}) });
@@ -336,7 +336,7 @@ fn a_name_that_is_taken_is_refused() {
     drop(Server::new("house").tool("shelf_open", || async { "" }).mount("shelf", shelf()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handler_replaces_a_built_in_method() {
     let server = Server::new("gateway").method("tools/list", |params: Value| async move {
         let name = params["cursor"].as_str().unwrap_or("first").to_owned();
@@ -347,7 +347,7 @@ async fn a_handler_replaces_a_built_in_method() {
     assert_eq!(list["result"]["tools"][0]["name"], "second");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn hooks_run_in_order_and_a_failed_start_serves_nothing() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let note = |name: &'static str| {
@@ -376,7 +376,7 @@ async fn hooks_run_in_order_and_a_failed_start_serves_nothing() {
     assert_eq!(*told.lock().unwrap(), ["outer", "inner", "inner over", "outer over"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn prompts_and_resources_have_timeouts() {
     async fn slow() -> &'static str {
         tokio::time::sleep(Duration::from_secs(3600)).await;

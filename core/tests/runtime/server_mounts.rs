@@ -45,7 +45,7 @@ async fn tools(peer: &mut Peer) -> Vec<String> {
     names(peer, "tools/list", "tools").await
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn later_registrations_reach_all_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
@@ -63,7 +63,7 @@ async fn later_registrations_reach_all_outer_servers() {
     assert_eq!(read["result"]["contents"][0]["text"], "new");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn removals_hiding_and_updates_reach_all_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
@@ -83,7 +83,7 @@ async fn removals_hiding_and_updates_reach_all_outer_servers() {
     assert_eq!(tools(&mut peer).await, ["house_open"], "what is gone there already is no error");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn notifications_of_a_mounted_server_reach_clients_of_outer_servers() {
     let (town, shelf) = town();
     let mut peer = Peer::legacy(&town).await;
@@ -94,7 +94,7 @@ async fn notifications_of_a_mounted_server_reach_clients_of_outer_servers() {
     assert_eq!(told["params"]["uri"], "shelf://kept");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_registration_that_fails_in_one_outer_server_changes_none() {
     let (town, shelf) = town();
     town.registry().add(Tool::new("house_shelf_sort", || async { "mine" })).unwrap();
@@ -109,7 +109,7 @@ async fn a_registration_that_fails_in_one_outer_server_changes_none() {
     assert_eq!(mine["content"][0]["text"], "mine");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn middleware_of_a_mounted_server_sees_its_own_names_in_completions() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&received);

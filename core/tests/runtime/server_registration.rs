@@ -78,7 +78,7 @@ fn wrong_registration_at_run_time_is_an_error() {
     registry.add(Tool::new("b", || async {})).unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_target_that_cannot_be_served() {
     let error = Server::new("s").run("ftp://here").await.unwrap_err();
     assert!(error.to_string().contains("http://127.0.0.1:8000/mcp"), "{error}");

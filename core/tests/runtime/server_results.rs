@@ -70,7 +70,7 @@ async fn ask(
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn results_are_cached_per_caller() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
@@ -98,7 +98,7 @@ async fn results_are_cached_per_caller() {
     assert_eq!(text(Some(&ada)).await, "ada: 4");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn visibility_is_evaluated_for_each_request() {
     let open = Arc::new(AtomicBool::new(true));
     let is_open = Arc::clone(&open);
@@ -138,7 +138,7 @@ async fn visibility_is_evaluated_for_each_request() {
     assert_eq!(names(Some(&ada)).await, ["add"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_values_exist_in_the_legacy_era_only() {
     async fn visits(ctx: Context) -> Result<u32, ToolError> {
         let session = ctx.session()?;
@@ -175,7 +175,7 @@ async fn session_values_exist_in_the_legacy_era_only() {
     assert!(text.starts_with("revision 2026-07-28 has no sessions, so there is no ctx.session() (hint: give the client a handle"), "{text}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn json_in_several_lines_is_one_line_of_a_stream() {
     async fn spread(ctx: Context) -> Json<Box<RawValue>> {
         let text = RawValue::from_string("{\r\n  \"a\\n\": 1\n}".into()).unwrap();
@@ -233,7 +233,7 @@ async fn schema(server: Server) -> Value {
     result["tools"][0]["inputSchema"].clone()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
     let shown = schema(Server::new("shelf").tool("order", order)).await;
     assert!(!shown.to_string().contains("$ref"), "{shown}");
@@ -272,7 +272,7 @@ struct Anywhere {
     region: Option<String>,
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn headers_repeat_argument_fields_except_nullable_ones() {
     let restock = |it: Restock| async move { it.place.region };
     let shown = schema(Server::new("shelf").tool("restock", restock)).await;
@@ -286,7 +286,7 @@ async fn headers_repeat_argument_fields_except_nullable_ones() {
     assert!(refused.to_string().contains("leave null out of the type"), "{refused}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recursive_type_needs_the_full_profile() {
     let plant = |tree: Tree| async move { tree.name };
     let refused = Server::new("garden").registry().add(Tool::new("plant", plant)).unwrap_err();

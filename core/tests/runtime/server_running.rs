@@ -53,7 +53,7 @@ async fn next_two(receiver: &mut mpsc::UnboundedReceiver<&'static str>) -> [&'st
     both
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn progress_and_logs_go_out_while_the_handler_runs() {
     let go_on = Arc::new(Notify::new());
     let waits = Arc::clone(&go_on);
@@ -82,7 +82,7 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
     assert_eq!(peer.receive().await["id"], id);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_call_is_dropped_and_gets_no_reply() {
     let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
@@ -94,7 +94,7 @@ async fn a_cancelled_call_is_dropped_and_gets_no_reply() {
     assert_eq!(peer.receive().await["id"], ping);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_given_up_in_the_same_batch_never_starts() {
     let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
@@ -108,7 +108,7 @@ async fn a_call_given_up_in_the_same_batch_never_starts() {
     assert!(receiver.try_recv().is_err());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_stops_its_calls() {
     let (server, mut receiver) = endless();
     let mut peer = Peer::legacy(&server).await;
@@ -118,7 +118,7 @@ async fn a_client_that_leaves_stops_its_calls() {
     assert_eq!(next_two(&mut receiver).await, ["cancelled", "dropped"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
     let server = Server::new("s").tool("t", || async {}).options(|it| it.grace = Duration::MAX);
     let mut peer = Peer::of(&server);
@@ -136,7 +136,7 @@ async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pending_calls_are_answered_at_the_end() {
     let server = Server::new("s").tool("nap", || async {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -152,7 +152,7 @@ async fn pending_calls_are_answered_at_the_end() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_panic_is_one_answer_and_no_more() {
     let server = Server::new("s")
         .tool("at_once", || async {
@@ -177,7 +177,7 @@ async fn a_panic_is_one_answer_and_no_more() {
     assert_eq!(peer.call("fine", json!({})).await["content"][0]["text"], "fine");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_timeout_answers_and_stops_the_handler() {
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let tool = move || {
@@ -195,7 +195,7 @@ async fn a_timeout_answers_and_stops_the_handler() {
     assert_eq!(receiver.recv().await, Some("dropped"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_more_calls_at_once_than_the_tool_allows() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let tool = {
@@ -224,21 +224,19 @@ async fn no_more_calls_at_once_than_the_tool_allows() {
 async fn a_tool_known_to_block_does_not_stall_others() {
     let (go, gate) = std::sync::mpsc::channel();
     let gate = Arc::new(Mutex::new(gate));
-    let (start, mut started) = mpsc::unbounded_channel();
     let block = move || {
-        let (gate, start) = (Arc::clone(&gate), start.clone());
+        let gate = Arc::clone(&gate);
         async move {
-            start.send(()).expect("the test waits");
+            // Long enough to be known to block.
+            std::thread::sleep(Duration::from_millis(100));
             gate.lock().unwrap().recv_timeout(Duration::from_secs(20)).expect("it is let go");
             "blocked"
         }
     };
     let server = Server::new("s").tool("block", block).tool("quick", || async { "quick" });
     let mut peer = Peer::legacy(&server).await;
-    let first = peer.ask("tools/call", json!({"name": "block"})).await;
-    started.recv().await.expect("it starts");
-    tokio::time::sleep(Duration::from_millis(100)).await;
     go.send(()).unwrap();
+    let first = peer.ask("tools/call", json!({"name": "block"})).await;
     assert_eq!(peer.receive().await["id"], first);
     let blocked = peer.ask("tools/call", json!({"name": "block"})).await;
     for _ in 0..20 {
@@ -249,7 +247,7 @@ async fn a_tool_known_to_block_does_not_stall_others() {
     assert_eq!(peer.receive().await["id"], blocked);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn changes_at_run_time_are_notified_and_visible() {
     let server = Server::new("s")
         .tool("old", || async { "old" })
@@ -280,7 +278,7 @@ async fn changes_at_run_time_are_notified_and_visible() {
     assert_eq!(names, ["extra", "new"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_clients_of_one_server_and_one_modern_request() {
     let server = Server::new("s")
         .tool("who", |ctx: Context| async move { ctx.request().revision.to_string() });

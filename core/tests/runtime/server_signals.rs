@@ -4,11 +4,11 @@ use std::{
     env,
     io::{BufRead as _, BufReader},
     process::{Child, ChildStderr, Command, Stdio},
-    time::Duration,
 };
 
 use gudgeon::{Client, Revision, Server, client::Target};
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The address, in the process that serves.
 const AT: &str = "GUDGEON_RUN_AT";
@@ -16,9 +16,13 @@ const IN_FLIGHT: usize = 50;
 
 fn serve(at: &str) {
     let server = Server::new("told").tool("wait", || async {
+        let kinds = [SignalKind::terminate(), SignalKind::interrupt()];
+        let [mut terminated, mut interrupted] = kinds.map(|kind| signal(kind).unwrap());
         eprintln!("began");
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        "waited"
+        tokio::select! {
+            _ = terminated.recv() => "waited",
+            _ = interrupted.recv() => "waited",
+        }
     });
     tokio::runtime::Runtime::new().unwrap().block_on(server.run(at)).unwrap();
     eprintln!("returned");

@@ -16,12 +16,12 @@ use gudgeon::{
     testing::check_store,
 };
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::issuer::{ISSUER, RESOURCE, Signer, key_set};
+use crate::support::{
+    issuer::{ISSUER, RESOURCE, Signer, key_set},
+    memory,
+};
 
 /// The servers of one address: an issuer's tokens are bound to the key of their holder.
 struct Replicas {
@@ -45,7 +45,7 @@ impl Replicas {
             it.http.auth = vec![tokens.into()];
             it.http.public_url = Some(RESOURCE.into());
         });
-        server.listen("http://127.0.0.1:0/mcp").await.unwrap()
+        server.listen(memory::HTTP).await.unwrap()
     }
 
     /// The headers of a request, with a proof of this id.
@@ -69,14 +69,14 @@ async fn ping(listening: &Listening, credentials: &str) -> String {
          Mcp-Method: server/discover\r\n{credentials}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut stream = memory::connect(listening.url());
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer.split_once("\r\n\r\n").unwrap().0.to_ascii_lowercase()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_proof_that_one_server_has_seen_is_refused_by_another() {
     let replicas = Replicas::new();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
@@ -134,7 +134,7 @@ impl Store for Away {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_fails_refuses_requests_for_a_while() {
     let replicas = Replicas::new();
     let store = Arc::new(Away::default());
@@ -176,7 +176,7 @@ impl Store for Hangs {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_refuses_requests_and_delays_no_others() {
     let replicas = Replicas::new();
     let server = Arc::new(replicas.start(Some(Arc::new(Hangs))).await);
@@ -197,7 +197,7 @@ async fn a_store_that_hangs_refuses_requests_and_delays_no_others() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_store_in_memory_keeps_the_rules() {
     check_store(Arc::new(MemoryStore::default())).await.unwrap();
     check_store(Arc::new(Away { works: true.into(), ..Away::default() })).await.unwrap();

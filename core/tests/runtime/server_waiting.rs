@@ -8,6 +8,8 @@ use gudgeon::{
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, time::timeout};
 
+use crate::support::memory;
+
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ERAS: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
@@ -45,10 +47,10 @@ fn yes() -> ElicitResult {
     serde_json::from_value(json!({"action": "accept", "content": {"value": true}})).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn waiting_counts_against_neither_timeout_nor_concurrency() {
     let server = server();
-    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let listening = server.listen(memory::HTTP).await.unwrap();
     for revision in ERAS {
         for name in ["waits", "returns"] {
             for is_http in [false, true] {
@@ -84,7 +86,7 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn waiting_for_a_client_is_limited() {
     let server = server().options(|it| it.park_ttl = Duration::from_millis(200));
     for revision in &ERAS[..2] {
@@ -104,7 +106,7 @@ async fn waiting_for_a_client_is_limited() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_must_not_run_again_returns_no_question() {
     let forbids = async || Err::<String, _>(ToolError::from(ask::elicit::<bool>("Sure?")));
     let server = Server::new("forbids").add(Tool::new("forbids", forbids).forbid_replay());

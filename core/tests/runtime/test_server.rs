@@ -61,7 +61,7 @@ async fn connect(server: TestServer<'_>, revision: Revision) -> Client {
     builder.connect().await.expect("connects")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn questions_are_answered_by_key_or_message_in_every_era() {
     for era in ASKING {
         let (server, runs) = counting();
@@ -72,7 +72,7 @@ async fn questions_are_answered_by_key_or_message_in_every_era() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn replay_runs_the_handler_anew_for_every_round() {
     for (era, expected) in ASKING.into_iter().zip([1, 1, 5]) {
         let (server, runs) = counting();
@@ -83,7 +83,7 @@ async fn replay_runs_the_handler_anew_for_every_round() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let (server, _) = counting();
     let client = Client::connect(TestServer::from(&server)).await.expect("connects");
@@ -94,7 +94,7 @@ async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_without_an_answer_says_which() {
     let (server, _) = counting();
     let server = TestServer::from(&server).answer("Sure?", true);
@@ -106,7 +106,7 @@ async fn a_question_without_an_answer_says_which() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn declining_is_an_answer() {
     let (server, _) = counting();
     for era in ASKING {
@@ -117,7 +117,7 @@ async fn declining_is_an_answer() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn closing_a_question_is_another_answer_than_declining_it() {
     let server = Server::new("shelf").tool("remove", |ctx: Context| async move {
         Ok::<_, ToolError>(format!("{:?}", ctx.try_elicit::<String>("What?").await?))
@@ -139,7 +139,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_declined_sampling_request_is_reported_as_declined() {
     let (server, _) = counting();
     for era in ASKING {
@@ -154,7 +154,7 @@ async fn a_declined_sampling_request_is_reported_as_declined() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn users_never_see_the_keys_of_requests() {
     let (server, _) = counting();
     let builder = Client::builder(&server)
@@ -171,7 +171,7 @@ async fn users_never_see_the_keys_of_requests() {
     assert!(failure.message.contains("declined"), "{failure}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
         ctx.log(LoggingLevel::Warning, None, "asked");

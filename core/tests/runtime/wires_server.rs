@@ -11,7 +11,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use gudgeon::{
@@ -25,6 +25,7 @@ use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    time::Instant,
 };
 use tokio_rustls::{
     TlsConnector,
@@ -35,6 +36,8 @@ use tokio_rustls::{
     },
 };
 use tower_service::Service;
+
+use crate::support::memory;
 
 fn server() -> Server {
     Server::new("s").tool("one", || async { 1 })
@@ -133,14 +136,14 @@ async fn tcp() {
 
 /// A browser sends a cross-site POST with a `text/plain` body without asking the server first (Fetch standard, "CORS
 /// protocol"); its lines must not be read as messages.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_client_that_speaks_another_protocol_is_disconnected() {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let server = Server::new("s").tool("delete", move || {
         let _ = sender.send(());
         async { "deleted" }
     });
-    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
+    let listening = server.listen(memory::LINES).await.unwrap();
     let call = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete","_meta":{"#,
         r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
@@ -152,7 +155,7 @@ async fn a_client_that_speaks_another_protocol_is_disconnected() {
     let posted = format!("{head}\r\nContent-Length: {length}\r\n\r\n{call}\n");
     let (begin, rest) = posted.split_at(1);
     for parts in [vec![&*posted], vec![begin, rest], vec!["\r\n", &*posted], vec!["\x16\x03\x01"]] {
-        let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+        let mut stream = memory::connect(listening.url());
         for part in parts {
             // The server may have closed the connection already.
             if stream.write_all(part.as_bytes()).await.is_err() {
@@ -165,44 +168,44 @@ async fn a_client_that_speaks_another_protocol_is_disconnected() {
     }
     assert!(receiver.try_recv().is_err(), "the tool ran");
     has_one_tool(listening.url()).await;
-    let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    let mut stream = memory::connect(listening.url());
     stream.write_all(format!("{call}\n").as_bytes()).await.unwrap();
     receiver.recv().await.expect("the same call by itself runs the tool");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn unfinished_lines_are_limited_together() {
-    let listening = server().listen("tcp://127.0.0.1:0").await.unwrap();
+    let listening = server().listen(memory::LINES).await.unwrap();
     let line = vec![b'['; 15 * 1024 * 1024];
     let mut streams = Vec::new();
     let mut refused = 0;
     for _ in 0..12 {
-        let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+        let mut stream = memory::connect(listening.url());
         // The server closes the connection while it is being written to.
         refused += usize::from(stream.write_all(&line).await.is_err());
         streams.push(stream);
     }
-    // Nine lines are more than 128 MiB; what is in the buffers of the last sockets need not be read.
-    assert!((3..=4).contains(&refused), "{refused}");
+    // Nine lines are more than 128 MiB.
+    assert_eq!(refused, 4);
     has_one_tool(listening.url()).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_line_must_begin_and_go_on_in_time() {
     let brief = Duration::from_millis(200);
     let server =
         server().options(|it| (it.http.header_timeout, it.http.idle_timeout) = (brief, brief));
-    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
-    let connect = || TcpStream::connect(&listening.url()["tcp://".len()..]);
+    let listening = server.listen(memory::LINES).await.unwrap();
+    let connect = || memory::connect(listening.url());
     for begin in [&b""[..], b"[", b"\n"] {
         let begun = Instant::now();
-        let mut slow = connect().await.unwrap();
+        let mut slow = connect();
         slow.write_all(begin).await.unwrap();
         assert_eq!(slow.read(&mut [0; 8]).await.unwrap(), 0);
-        assert!(begun.elapsed() >= brief);
+        assert_eq!(begun.elapsed(), brief);
     }
     // A client whose messages are complete may be silent.
-    let mut idle = BufReader::new(connect().await.unwrap());
+    let mut idle = BufReader::new(connect());
     for _ in 0..2 {
         idle.write_all(b"nonsense\n").await.unwrap();
         let mut answer = String::new();
@@ -229,11 +232,11 @@ async fn unix_sockets() {
     assert!(!path.exists());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
     let listening =
-        server().options(|it| it.max_message = 1000).listen("tcp://127.0.0.1:0").await.unwrap();
-    let stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+        server().options(|it| it.max_message = 1000).listen(memory::LINES).await.unwrap();
+    let stream = memory::connect(listening.url());
     let mut stream = BufReader::new(stream);
     for line in ["x".repeat(2000), "{}".to_owned()] {
         stream.write_all(format!("{line}\n").as_bytes()).await.unwrap();
@@ -243,7 +246,7 @@ async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_connection_whose_client_reads_no_answers_is_not_read_further() {
     const CALLS: usize = 200;
     let calls = Arc::new(AtomicUsize::new(0));
@@ -252,8 +255,8 @@ async fn a_connection_whose_client_reads_no_answers_is_not_read_further() {
         counted.fetch_add(1, Ordering::SeqCst);
         async { "x".repeat(256 * 1024) }
     });
-    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
-    let stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    let listening = server.listen(memory::LINES).await.unwrap();
+    let stream = memory::connect(listening.url());
     let mut stream = BufReader::new(stream);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -264,13 +267,9 @@ async fn a_connection_whose_client_reads_no_answers_is_not_read_further() {
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         stream.write_all(format!("{call}\n").as_bytes()).await.unwrap();
     }
-    let enough = async {
-        while calls.load(Ordering::SeqCst) < 16 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), enough).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // Until the server does nothing more.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(calls.load(Ordering::SeqCst) >= 16);
     // 4 MiB of answers, and the calls of the chunk that was read last.
     let before = calls.load(Ordering::SeqCst);
     assert!(before < 150, "{before}");
@@ -302,21 +301,22 @@ struct Password {
 }
 
 // With one thread, whatever is not on a thread of its own holds up everything else.
-#[tokio::test(flavor = "current_thread")]
+#[tokio::test(start_paused = true)]
 async fn others_are_served_during_the_check_of_a_large_message_and_of_a_pattern() {
     let server = server().tool("password", |_: Password| async { "taken" });
-    let listening = server.listen("tcp://127.0.0.1:0").await.unwrap();
-    let address = listening.url()["tcp://".len()..].to_owned();
+    let listening = server.listen(memory::LINES).await.unwrap();
     for length in [60_000, 200_000] {
         let mut slow = Vec::new();
         for _ in 0..8 {
-            let mut stream = TcpStream::connect(&address).await.unwrap();
+            let mut stream = memory::connect(listening.url());
             stream.write_all(slow_call(length).as_bytes()).await.unwrap();
             slow.push(BufReader::new(stream));
         }
-        // The server has read all of them.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        let mut other = BufReader::new(TcpStream::connect(&address).await.unwrap());
+        // The server reads all of them.
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        let mut other = BufReader::new(memory::connect(listening.url()));
         other.write_all(b"{}\n").await.unwrap();
         let mut answer = String::new();
         other.read_line(&mut answer).await.unwrap();
@@ -331,7 +331,7 @@ async fn others_are_served_during_the_check_of_a_large_message_and_of_a_pattern(
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn invalid_addresses_are_reported_with_the_fix() {
     for (address, mend) in [
         ("127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),

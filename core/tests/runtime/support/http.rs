@@ -8,13 +8,15 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use gudgeon::transport::memory_network::{HOST, MemoryListener};
 
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream},
+    time::Instant,
 };
 
 #[derive(Clone, Debug)]
@@ -113,7 +115,7 @@ pub(crate) fn event_with_id(id: &str, message: &Value) -> Step {
     Step::Bytes(format!("id: {id}\ndata: {message}\n\n"))
 }
 
-/// A server on a port of its own.
+/// A server in memory, on a port of its own.
 pub(crate) struct Mock {
     pub(crate) url: String,
     pub(crate) port: u16,
@@ -131,9 +133,10 @@ impl Drop for Mock {
 }
 
 impl Mock {
+    #[allow(clippy::unused_async, reason = "it starts a task, which needs a runtime")]
     pub(crate) async fn start(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let port = listener.local_addr().expect("an address").port();
+        let listener = MemoryListener::bind(0).expect("a port");
+        let port = listener.port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(AtomicUsize::new(0));
         let dropped = Arc::new(AtomicUsize::new(0));
@@ -142,7 +145,8 @@ impl Mock {
             (Arc::clone(&seen), Arc::clone(&connections), Arc::clone(&dropped));
         let task = tokio::spawn(async move {
             let mut served = tokio::task::JoinSet::new();
-            while let Ok((stream, _)) = listener.accept().await {
+            loop {
+                let stream = listener.accept().await;
                 let number = count.fetch_add(1, Ordering::Relaxed);
                 served.spawn(serve(
                     stream,
@@ -153,7 +157,7 @@ impl Mock {
                 ));
             }
         });
-        let url = format!("http://127.0.0.1:{port}/mcp");
+        let url = format!("http://{HOST}:{port}/mcp");
         Self { url, port, seen, connections, dropped, task }
     }
 
@@ -192,13 +196,12 @@ impl Mock {
 }
 
 async fn serve(
-    stream: TcpStream,
+    stream: DuplexStream,
     connection: usize,
     answer: Arc<impl Fn(&Seen) -> Answer>,
     log: Arc<Mutex<Vec<Seen>>>,
     dropped: Arc<AtomicUsize>,
 ) {
-    let _ = stream.set_nodelay(true);
     let mut stream = BufReader::new(stream);
     while let Some(mut seen) = read(&mut stream).await {
         seen.connection = connection;
@@ -211,7 +214,7 @@ async fn serve(
     }
 }
 
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
+async fn read(stream: &mut BufReader<DuplexStream>) -> Option<Seen> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
     let mut words = line.split_whitespace();
@@ -232,7 +235,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
 }
 
 /// Waits until the client sends more or disconnects.
-async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
+async fn hold(stream: &mut BufReader<DuplexStream>, dropped: &AtomicUsize) {
     let mut byte = [0];
     if !matches!(stream.read(&mut byte).await, Ok(1)) {
         dropped.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +243,7 @@ async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
 }
 
 /// Returns whether the connection stays open.
-async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
+async fn write(stream: &mut BufReader<DuplexStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
     let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
     for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");

@@ -6,6 +6,7 @@ pub(crate) mod http;
 #[allow(dead_code, reason = "the sans-IO tests use the rest")]
 #[path = "../../sans_io/support/issuer.rs"]
 pub(crate) mod issuer;
+pub(crate) mod memory;
 pub(crate) mod ports;
 pub(crate) mod proxy;
 pub(crate) mod stream;

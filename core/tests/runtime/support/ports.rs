@@ -4,12 +4,6 @@ use std::net::Ipv4Addr;
 
 use tokio::net::TcpSocket;
 
-/// Returns the URL of a server at a reserved port, and what keeps the port reserved.
-pub(crate) fn reserve_url() -> (String, TcpSocket) {
-    let (port, reserved) = reserve_port();
-    (format!("http://127.0.0.1:{port}/mcp"), reserved)
-}
-
 /// Returns a port of 127.0.0.1 that no other program is given while the socket exists.
 ///
 /// The socket never listens: connections are refused, and a server can bind the same port.
