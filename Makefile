@@ -6,6 +6,10 @@ REFEREE := tests/conformance/referee/node_modules
 PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
+# The programs that tests start.
+PROGRAMS := conformance-client conformance-server demo-client docsearch interop-client interop-server interop-sign-in \
+	outage-client outage-server
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-measured build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
@@ -44,8 +48,9 @@ package: build build-programs ## the packages, installed into empty environments
 build-programs: ## the Rust programs that tests and examples start
 	@cargo build --quiet --workspace $(addprefix --exclude ,gudgeon-python gudgeon-node gudgeon-cli bench-driver gudgeon-fuzz) --bins --examples
 
-build-tests: build-programs ## the Rust tests, and the programs that other tests start
-	@cargo test --quiet --workspace --exclude gudgeon-python --tests --no-run
+# With one command, because tests ask for features of dependencies that programs do not.
+build-tests: ## the Rust tests, and the programs that other tests start
+	@cargo build --quiet --workspace $(addprefix --exclude ,gudgeon-python bench-driver) --tests --examples $(addprefix --bin ,$(PROGRAMS))
 
 # Never measured and never published.
 dev: $(VENV)/.stamp node_modules/.stamp ## both bindings with the profile `dev`, in the place of the packages, until the next `make build`

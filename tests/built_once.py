@@ -17,7 +17,7 @@ BUILT = {
     **{name: ["--package", name] for name in PACKAGES[:2]},
     "the packages": [word for name in PACKAGES for word in ("--package", name)],
     "the programs": without(*NO_PROGRAMS),
-    "the tests": without("gudgeon-python"),
+    "the tests": without("gudgeon-python", "bench-driver"),
     "the measured programs": [
         word for name in ("shared-features", "hostile", "conformance", "bench-driver") for word in ("--package", name)
     ],

@@ -28,7 +28,7 @@ class Stage(NamedTuple):
     real: bool = False
 
 
-CARGO_TEST = ["cargo", "test", "--quiet", "--workspace", "--exclude", "gudgeon-python"]
+CARGO_TEST = ["cargo", "test", "--quiet", "--workspace", "--exclude", "gudgeon-python", "--exclude", "bench-driver"]
 # Tests with processes mostly wait, so more of them run concurrently than there are processors.
 SHOWN = ["--", "--show-output", "--test-threads=4"]
 CLIPPY = ["cargo", "clippy", "--quiet"]
@@ -101,7 +101,7 @@ TESTS = [
     ),
     Stage(
         "rust",
-        [*CARGO_TEST, "--bins", "--test", "runtime", "--test", "server_stdio", *SHOWN],
+        [*CARGO_TEST, "--bin", "gudgeon", "--test", "runtime", "--test", "server_stdio", *SHOWN],
         Cargo(),
         needs="rust tests",
         real=True,
