@@ -11,7 +11,7 @@ PROGRAMS := conformance-client conformance-server demo-client docsearch interop-
 	outage-client outage-server
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-measured build-counts dev setup fmt lint stubs interop chromium \
+.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-hostile build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
@@ -88,10 +88,8 @@ build-bench: build
 	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver
 
 # After `make build`, like `build-bench`.
-build-measured: ## the Rust programs that are timed by tests
-	@$(PY) packaging/compilation.py cargo build --release --quiet \
-		$(addprefix --package ,shared-features hostile conformance bench-driver) \
-		$(addprefix --bin ,hostile-server hostile-client conformance-server bench-server)
+build-hostile: ## the Rust program of the hostile tests, which measure how long it computes
+	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package hostile
 
 build-counts:
 	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
@@ -145,8 +143,7 @@ bench-clients: build-bench ## calls a second of clients over HTTP in each era, a
 bench-payload: build-bench ## calls a second with payloads up to 1 MiB, of servers and clients, against the official SDKs
 	@$(PY) tests/bench/payload.py
 
-bench-victim: build ## what calls of 3 MiB of four connections cost the small calls of a fifth
-	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package hostile
+bench-victim: build build-hostile ## what calls of 3 MiB of four connections cost the small calls of a fifth
 	@$(PY) tests/bench/victim.py
 
 bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated

@@ -24,7 +24,7 @@ from common import OURS_PYTHON, ROOT, main, print_goal, print_table
 
 HOSTILE = ROOT / "tests/hostile"
 SERVERS = {
-    "rust": [ROOT / "target/release/hostile-server"],
+    "rust": [ROOT / "target/release/hostile", "server"],
     "python": [OURS_PYTHON, HOSTILE / "server.py"],
     "node": ["node", HOSTILE / "server.mjs"],
 }

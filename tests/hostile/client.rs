@@ -1,4 +1,4 @@
-//! Connects to evil servers, as client.py does.
+//! Connects to evil servers, as client.py does. The argument is the URL of an honest one.
 #![allow(clippy::print_stdout)] // its output is what it is for
 
 use std::{
@@ -40,22 +40,22 @@ enum Place {
     Command(Vec<String>),
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<(), Box<dyn std::error::Error>> {
+    let url = words.next().ok_or("hostile client URL")?;
     // That of the bindings' clients, so that all rows run on what Python and Node have.
-    client_runtime::start()?.block_on(run_all())
+    client_runtime::start()?.block_on(run_all(&url))
 }
 
-async fn run_all() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::args().nth(1).ok_or("hostile-client URL")?;
-    let honest = Client::connect(Target::url(&url)?).await?;
+async fn run_all(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let honest = Client::connect(Target::url(url)?).await?;
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await? {
-        println!("{}", run(&honest, serde_json::from_str(&line)?).await);
+        println!("{}", attempt(&honest, serde_json::from_str(&line)?).await);
     }
     Ok(())
 }
 
-async fn run(honest: &Client, job: Job) -> Value {
+async fn attempt(honest: &Client, job: Job) -> Value {
     let stop = Arc::new(AtomicBool::new(false));
     let pings = tokio::spawn(longest_ping(honest.clone(), Arc::clone(&stop)));
     sleep(Duration::from_millis(20)).await;

@@ -10,16 +10,16 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 PYTHON = str(ROOT / ".venv/bin/python")
 # Compiled like the packages, because pings of others are timed.
-RUST = ROOT / "target/release"
+RUST = str(ROOT / "target/release/hostile")
 SERVERS = {
     "python": [PYTHON, str(FOLDER / "server.py")],
     "node": ["node", str(FOLDER / "server.mjs")],
-    "rust": [str(RUST / "hostile-server")],
+    "rust": [RUST, "server"],
 }
 CLIENTS = {
     "python": [PYTHON, str(FOLDER / "client.py")],
     "node": ["node", str(FOLDER / "client.mjs")],
-    "rust": [str(RUST / "hostile-client")],
+    "rust": [RUST, "client"],
 }
 ADDRESS = re.compile(r"(?:http|tcp)://127\.0\.0\.1:([1-9]\d*)")
 MIB = 1 << 20

@@ -14,7 +14,7 @@ import evil_clients
 import evil_servers
 import load_rows  # noqa: F401, it adds rows to those of evil_clients
 import self_test
-from processes import RUST, Process
+from processes import SERVERS, Process
 
 # They mostly wait. A cell that fails is repeated alone, because others may have kept the machine busy.
 AT_ONCE = 6
@@ -26,7 +26,7 @@ def main(wanted):
     began = time.monotonic()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with Process([str(RUST / "conformance-server"), "--http", "127.0.0.1:0"]) as server:
+    with Process([*SERVERS["rust"], "http://127.0.0.1:0/mcp"]) as server:
         honest = f"http://127.0.0.1:{server.wait_for_port()}/mcp"
 
         def attack_client(language, transport, rows):

@@ -39,8 +39,7 @@ struct Given {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
-    let mut words = std::env::args().skip(1);
+pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> Result<(), Error> {
     let at = words.next().unwrap_or_else(|| "stdio".into());
     let given: Given = serde_json::from_str(words.next().as_deref().unwrap_or("{}"))
         .map_err(|error| Error::misuse(error.to_string()))?;

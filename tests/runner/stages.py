@@ -53,7 +53,7 @@ PREPARATIONS = [
     # Everything of Rust but the packages: the tests, the programs that other tests start, and the examples.
     Stage("rust tests", ["make", "--no-print-directory", "build-tests"], needs=None),
     Stage("packages", ["make", "--no-print-directory", "build"], needs="set-up"),
-    Stage("measured programs", ["make", "--no-print-directory", "build-measured"], needs="packages"),
+    Stage("hostile program", ["make", "--no-print-directory", "build-hostile"], needs="packages"),
     Stage("counted servers", ["make", "--no-print-directory", "build-counts"], needs="packages", set=ALL),
 ]
 CHECKS = [
@@ -128,7 +128,7 @@ TESTS = [
     Stage("inspector", [*PYTEST_PARALLEL, "tests/inspector"], Pytest(), real=True),
     Stage("sign-in", [*PYTEST, "tests/e2e_sign_in"], Pytest(), real=True),
     Stage("markdown", [*PYTEST_PARALLEL, "tests/markdown"], Pytest(), real=True),
-    Stage("hostile", script("hostile/run.py"), Suite("hostile"), needs="measured programs", real=True),
+    Stage("hostile", script("hostile/run.py"), Suite("hostile"), needs="hostile program", real=True),
     Stage("counts", script("counts/run.py", "--packages"), Suite("counts")),
     Stage("package", script("package/run.py"), Pytest(), real=True),
     Stage("all pairs", script("interop/run.py", "--ours"), Suite("interop"), real=True, set=ALL),
