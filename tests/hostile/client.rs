@@ -40,7 +40,9 @@ enum Place {
     Command(Vec<String>),
 }
 
-pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn run(
+    mut words: impl Iterator<Item = String>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let url = words.next().ok_or("hostile client URL")?;
     // That of the bindings' clients, so that all rows run on what Python and Node have.
     client_runtime::start()?.block_on(run_all(&url))
