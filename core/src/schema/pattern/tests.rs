@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use crate::schema::{
@@ -21,11 +19,9 @@ fn a_pattern_with_look_ahead_is_checked_under_a_budget() {
     // The text that matches at once may be long.
     assert!(check("aB1".repeat(30_000)).is_ok());
 
-    let start = Instant::now();
     let refused = check("x".repeat(100_000)).unwrap_err().to_string();
     assert!(refused.contains("takes too many steps"), "{refused}");
     assert!(refused.contains(&PASSWORD.replace('\\', "\\\\")), "{refused}");
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -47,12 +43,10 @@ fn the_arguments_of_a_tool_have_the_same_budget() {
 #[test]
 fn the_budget_of_patterns_is_for_the_whole_check() {
     let schema = compile(&json!({"items": {"anyOf": [{"pattern": PASSWORD}, true]}}));
-    let start = Instant::now();
     let texts = vec!["x".repeat(100); 10_000];
     let refused = schema.check(&json!(texts)).unwrap_err().to_string();
     assert!(refused.contains("takes too many steps"), "{refused}");
     assert!(schema.check(&json!(vec!["a"; 10_000])).is_ok());
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]
@@ -66,7 +60,6 @@ fn a_pattern_that_takes_too_long_does_not_pass_below_not() {
 fn names_too_long_for_their_pattern_are_refused() {
     let schema = json!({"patternProperties": {PASSWORD: {"type": "integer"}}});
     assert!(compile(&schema).check(&json!({"Correct1horse": 5})).is_ok());
-    let start = Instant::now();
     let value = json!({"x".repeat(100_000): 1});
     assert!(complaint(&schema, &value).contains("takes too many steps"));
     let value = json!({"x".repeat(2_000): 1});
@@ -74,7 +67,6 @@ fn names_too_long_for_their_pattern_are_refused() {
         compile(&schema).check(&value).is_ok(),
         "no name matches, so nothing is required of it"
     );
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]
