@@ -64,7 +64,8 @@ setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp chromium ## the virt
 $(VENV)/.stamp: tests/requirements.txt
 	@echo "set-up: Python packages into $(VENV)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check $$(grep ^uv== tests/requirements.txt)
+	@$(PY) -m uv pip install --quiet --system-certs --compile-bytecode --python $(PY) --requirement tests/requirements.txt
 	@touch $@
 
 node_modules/.stamp: package-lock.json

@@ -16,6 +16,7 @@ VENVS = {
     "pyservers": "requirements-servers.txt",
     "fastmcp": "requirements-fastmcp.txt",
 }
+UV = [sys.executable, "-m", "uv", "--quiet"]
 RMCP = ["cargo", "build", "--quiet", "--locked", "--manifest-path", LOCKS / "rmcp/Cargo.toml", "--target-dir"]
 
 
@@ -47,8 +48,9 @@ def _once(folder, locks, make):
 
 
 def _venv(folder, locks):
-    _run([sys.executable, "-m", "venv", str(folder)])
-    _run([str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", "-r", str(locks[0])])
+    _run([*UV, "venv", "--python", sys.executable, str(folder)])
+    python = str(folder / "bin/python")
+    _run([*UV, "pip", "install", "--system-certs", "--compile-bytecode", "--python", python, "-r", str(locks[0])])
 
 
 def _npm(folder, locks):

@@ -58,12 +58,13 @@ PREPARATIONS = [
 ]
 CHECKS = [
     Stage("rustfmt", ["cargo", "fmt", "--all", "--check"], needs=None, set=QUICK),
-    # With the keyring, which the published command is compiled without.
+    Stage("clippy", [*CLIPPY, "--workspace", "--all-targets", "--", *WARNINGS], needs=None, set=QUICK),
+    # The published command is compiled without the keyring, which adds D-Bus.
     Stage(
-        "clippy",
-        [*CLIPPY, "--workspace", "--all-targets", "--features", "gudgeon-cli/keyring", "--", *WARNINGS],
+        "clippy with keyring",
+        [*CLIPPY, "--package", "gudgeon-cli", "--all-targets", "--features", "keyring", "--", *WARNINGS],
         needs=None,
-        set=QUICK,
+        set=ALL,
     ),
     # The command as on Windows, where it has no background process, and as published, without the keyring. With the
     # package that asks for all features, the dependencies are those that were checked already.
