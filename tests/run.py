@@ -3,7 +3,7 @@
     python3 tests/run.py [--quick | --all] [STAGE]… [--test NAME]
 
 Without names of stages everything is set up and built first. `lint` stands for all static checks. `--test` runs the
-tests of the chosen stage whose names contain a text. Test stages run one after the other; preparations and static
+tests of the chosen stage whose names contain a text. Two test stages run at a time; preparations and static
 checks run beside them at low priority. Each stage prints one line, and its output is written to target/test-logs/ and
 shown if the stage fails.
 

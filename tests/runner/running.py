@@ -18,6 +18,8 @@ ALLOWED_SKIPS = ("spec schemas not found", "shared api not found", "other versio
 MOST_AGAIN = 12
 # Most tests wait for processes most of the time.
 TEST_STAGES_AT_ONCE = 2
+# One of them may wait for the packages, and linking these has one thread for a long time.
+BACKGROUND_AT_ONCE = 3
 
 
 class Run:
@@ -58,12 +60,14 @@ class Run:
 
     def _background(self):
         """Runs preparations and checks while the test stages run."""
-        # While packages are downloaded, something else compiles.
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(self._prepare, self.preparations))
-        for stage in self.checks:
-            if not self.ends:
-                self._run(stage)
+        with ThreadPoolExecutor(BACKGROUND_AT_ONCE) as pool:
+            list(pool.map(self._run_in_background, [*self.preparations, *self.checks]))
+
+    def _run_in_background(self, stage):
+        if stage in self.preparations:
+            self._prepare(stage)
+        else:
+            self._run(stage)
 
     def _prepare(self, stage):
         if stage.needs:
