@@ -76,7 +76,7 @@ CHECKS = [
     ),
     Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"], needs=None),
     Stage("features", [sys.executable, ROOT / "tests/features.py"], needs=None, set=ALL),
-    Stage("public items", [sys.executable, ROOT / "tests/public_items.py"], needs=None),
+    Stage("public items", [sys.executable, ROOT / "tests/public_items.py"], needs=None, set=ALL),
     Stage("lock files", [sys.executable, ROOT / "tests/lock_files.py"], needs=None, set=QUICK),
     Stage("unsafe code", [sys.executable, ROOT / "tests/unsafe_code.py"], needs=None, set=QUICK),
     Stage("built once", [sys.executable, ROOT / "tests/built_once.py"], needs=None),

@@ -3,7 +3,7 @@
 use gudgeon::{
     engine::HandlerEvent,
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId},
-    protocol::{Frame, Method, Question, ResourceTemplate, json::to_raw},
+    protocol::{Frame, Method, Question, Resource, ResourceTemplate, json::to_raw},
     router::{Definition, RegisteredTemplate, Reply, RoundLimits},
     session::{asking::AskId, server::Progress},
 };
@@ -19,9 +19,13 @@ use crate::support::{
 const ONE: ConnectionId = ConnectionId(1);
 const OTHER: ConnectionId = ConnectionId(2);
 
-/// A server whose resources have URIs of any length.
-fn server() -> Server {
+/// A server whose resources have URIs of any length. Those of `listed` are found sooner than by their template.
+fn server_with(listed: &[String]) -> Server {
     Server::with_components(RoundLimits::default(), |components| {
+        for uri in listed {
+            let resource = Resource::new(uri.as_str(), "long");
+            components.add(Definition::from(resource), Handler::Plain).unwrap();
+        }
         let template = json!({"uriTemplate": "mem://{+name}", "name": "mem"});
         let template: ResourceTemplate = serde_json::from_value(template).unwrap();
         components
@@ -29,6 +33,10 @@ fn server() -> Server {
             .add(RegisteredTemplate::new(template, Handler::Plain).unwrap(), true)
             .unwrap();
     })
+}
+
+fn server() -> Server {
+    server_with(&[])
 }
 
 fn request(id: u64, method: &str, params: Value) -> Value {
@@ -84,8 +92,8 @@ fn open_subscriptions_of_a_client_are_limited() {
 
 #[test]
 fn uris_of_a_clients_subscriptions_are_limited_in_bytes() {
-    let mut server = server();
     let uris: Vec<String> = (0..280).map(long).collect();
+    let mut server = server_with(&uris);
     let accepted = |server: &mut Server| {
         let uris = server.next_sent()["params"]["notifications"]["resourceSubscriptions"].clone();
         uris.as_array().unwrap().len()
