@@ -20,8 +20,9 @@ from chromium import Chromium
 from websockets.asyncio.client import ClientConnection, connect
 
 SCREENSHOTS = os.environ.get("GUDGEON_SCREENSHOTS")
-START_TIME = 20.0  # seconds, also on a machine that compiles
-PAGE_TIME = 15.0
+# Limits in seconds that end what hangs.
+START_TIME = 60.0
+PAGE_TIME = 90.0
 END_TIME = 10.0
 SIZES = {"desktop": (1280, 800), "narrow": (400, 800), "phone": (360, 740)}
 OPTIONS = [
@@ -113,6 +114,8 @@ class Page:
         self._ids = itertools.count(1)
         self._replies: dict[int, asyncio.Future[Any]] = {}
         self._session: str | None = None
+        self._frame = ""
+        self._document = ""  # the last one that was loaded
         self._loaded = asyncio.Event()
 
     async def attach(self) -> None:
@@ -122,6 +125,8 @@ class Page:
         self._session = (await self.call("Target.attachToTarget", targetId=page, flatten=True))["sessionId"]
         for domain in ("Page", "Network", "Log"):
             await self.call(f"{domain}.enable")
+        self._frame = (await self.call("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        await self.call("Page.setLifecycleEventsEnabled", enabled=True)
         await self.resize("desktop", "light")
 
     async def close(self) -> None:
@@ -130,20 +135,18 @@ class Page:
 
     async def open(self, url: str) -> None:
         """Opens a URL, and waits until the page is loaded."""
-        self._loaded.clear()
-        await self.call("Page.navigate", url=url)
-        await self._wait_until_loaded()
+        async with self._another_document():
+            await self.call("Page.navigate", url=url)
 
     async def click(self, button: str) -> None:
         """Clicks a button with the mouse, and waits until the next page is loaded."""
         place = await self.evaluate(f"{BUTTON}({json.dumps(button)})")
         assert place, f"there is no button {button!r} in: {await self.text()}"
         x, y = place
-        self._loaded.clear()
-        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-        await self._wait_until_loaded()
+        async with self._another_document():
+            await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+            for kind in ("mousePressed", "mouseReleased"):
+                await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def press(self, button: str) -> None:
         """Moves the focus to a button with the Tab key, presses Enter, and waits until the next page is loaded."""
@@ -153,9 +156,8 @@ class Page:
                 break
         else:
             raise AssertionError(f"the Tab key reaches no button {button!r} in: {await self.text()}")
-        self._loaded.clear()
-        await self.key("Enter", 13, text="\r")
-        await self._wait_until_loaded()
+        async with self._another_document():
+            await self.key("Enter", 13, text="\r")
 
     async def has_button(self, name: str) -> bool:
         return await self.evaluate(f"{BUTTON}({json.dumps(name)})") is not None
@@ -201,8 +203,10 @@ class Page:
                     reply.set_result(message["result"])
 
     def _take_event(self, method: str, params: dict[str, Any]) -> None:
-        if method == "Page.loadEventFired":
-            self._loaded.set()
+        if method == "Page.lifecycleEvent":
+            if params["name"] == "load" and params["frameId"] == self._frame:
+                self._document = params["loaderId"]
+                self._loaded.set()
         elif method == "Network.requestWillBeSent":
             url = urlsplit(params["request"]["url"])
             self.origins.add(f"{url.scheme}://{url.netloc}")
@@ -235,8 +239,18 @@ class Page:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    async def _wait_until_loaded(self) -> None:
-        await asyncio.wait_for(self._loaded.wait(), PAGE_TIME)
+    @contextlib.asynccontextmanager
+    async def _another_document(self) -> AsyncIterator[None]:
+        """Waits for the next document, after the block that makes the browser load it.
+
+        The document before may be loaded only now, such as the empty one at the start of a busy machine.
+        """
+        former = (await self.call("Page.getFrameTree"))["frameTree"]["frame"]["loaderId"]
+        yield
+        async with asyncio.timeout(PAGE_TIME):
+            while self._document in ("", former):
+                self._loaded.clear()
+                await self._loaded.wait()
 
     async def call(self, method: str, *, of_page: bool = True, **params: Any) -> Any:
         """Calls a method of the DevTools protocol."""

@@ -27,10 +27,11 @@ from gudgeon.errors import AuthError
 from gudgeon.testing.auth import AuthorizationServer
 
 SERVER = Path(__file__).with_name("protected_server.py")
-START_TIME = 20.0
-RENEWAL_TIME = 20.0
-TEST_TIME = 60.0
-LIFE = 2  # seconds of access tokens
+START_TIME = 60.0
+RENEWAL_TIME = 60.0
+TEST_TIME = 300.0
+# Seconds of access tokens: for a test that waits for their end, and for the others.
+SHORT_LIFE, LONG_LIFE = 2, 3_600
 CONSENT = "Allow access?"
 
 
@@ -191,9 +192,14 @@ def server(sign_in: SignIn, provider: AuthorizationServer) -> Iterator[Process]:
 
 
 @pytest.fixture
-def provider() -> Iterator[AuthorizationServer]:
+def life() -> int:
+    return LONG_LIFE
+
+
+@pytest.fixture
+def provider(life: int) -> Iterator[AuthorizationServer]:
     proxy = {**PROXY, "redirect_uris": ["http://127.0.0.1/mcp/oauth/callback"]}
-    with AuthorizationServer(subject="ada", consent="page", expires_in=LIFE, clients=[proxy]) as provider:
+    with AuthorizationServer(subject="ada", consent="page", expires_in=life, clients=[proxy]) as provider:
         yield provider
 
 
@@ -250,6 +256,7 @@ async def renewed(world: World) -> None:
         await asyncio.wait_for(call(client), RENEWAL_TIME)
 
 
+@pytest.mark.parametrize("life", [pytest.param(SHORT_LIFE, id="short life")])
 @bounded
 async def test_a_sign_in_lasts(world: World) -> None:
     user = world.user
