@@ -4,8 +4,10 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from background import eventually
 
 
 @pytest.fixture
@@ -67,11 +69,11 @@ def test_ctrl_c_cancels_a_call_over_http(gudgeon, server, revision):
     process = gudgeon.start(*words)
     while not (record.exists() and record.read_text() == "begun"):
         assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     process.communicate()
-    while record.read_text() != "cancelled":
-        pass
+    eventually(lambda: record.read_text() == "cancelled")
 
 
 def test_calls_over_http_are_like_those_over_stdio(gudgeon, server):

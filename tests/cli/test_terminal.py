@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import time
 import unicodedata
 
@@ -104,10 +105,28 @@ def test_json_of_a_result_is_laid_out_on_a_terminal(gudgeon, desk):
     assert code == 0 and shown.startswith('{\n  "title": "Emma",\n')
 
 
+@pytest.fixture
+def lasting(gudgeon, desk):
+    """The desk behind a program that passes its messages on, as the words behind the arguments of a command.
+
+    The end of the command ends the program only. A server that the command starts has a second for a call that was
+    cancelled to end, which is too short on a busy machine. This one does not even see the end of its input.
+    """
+    requests, answers = gudgeon.folder / "requests", gudgeon.folder / "answers"
+    for path in (requests, answers):
+        os.mkfifo(path)
+    # Opened for both, so that nobody waits for the other side, and the input does not end.
+    with requests.open("r+b", buffering=0) as input, answers.open("r+b", buffering=0) as output:
+        server = subprocess.Popen([sys.executable, desk], stdin=input, stdout=output, env=gudgeon.environment)
+        yield ["--", "sh", "-c", f"cat {answers} & trap '' TERM; exec cat > {requests}"]
+        server.kill()
+        server.wait()
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_ctrl_c_cancels_the_call(gudgeon, desk, revision):
+def test_ctrl_c_cancels_the_call(gudgeon, lasting, revision):
     record = gudgeon.folder / "record"
-    terminal = Terminal(gudgeon, "call", desk, "work", f"path={record}", "--revision", revision)
+    terminal = Terminal(gudgeon, "call", "work", f"path={record}", "--revision", revision, *lasting)
     terminal.read_until("at work")
     wait_for(record, "begun")
     terminal.type("\x03")
