@@ -23,7 +23,7 @@ def is_background(process):
 
 
 def eventually(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

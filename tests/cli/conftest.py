@@ -44,7 +44,7 @@ class Command:
     def words(self, *words):
         return [str(PROGRAM), *map(str, words)]
 
-    def __call__(self, *words, text="", timeout=60, **environment) -> Outcome:
+    def __call__(self, *words, text="", timeout=120, **environment) -> Outcome:
         done = subprocess.run(
             self.words(*words),
             input=text,

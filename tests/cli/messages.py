@@ -64,7 +64,7 @@ class Host:
 
     def receive(self):
         """Returns the next message; None at the end of the output."""
-        return self.received.get(timeout=30)
+        return self.received.get(timeout=60)
 
     def until(self, wanted):
         """Returns the first message for which `wanted` is true, and drops those before it."""
@@ -87,7 +87,7 @@ class Host:
     def end(self):
         """Closes the input; returns the exit code and standard error."""
         self.process.stdin.close()
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=60)
         for reader in self.readers:
             reader.join()
         return code, "".join(self.errors)

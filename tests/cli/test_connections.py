@@ -96,7 +96,7 @@ def test_an_idle_process_ends_and_the_next_command_starts_one(gudgeon, run, shop
     eventually((run / "background.sock").exists)
     connect(gudgeon, shop)
     assert gudgeon("call", "shop", "count").out == "1\n"
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     process.communicate()
     (listed,) = gudgeon("connections", "--json").json["connections"]
     assert listed["isConnected"] is False

@@ -202,7 +202,7 @@ def test_over_http_a_session_goes_on(gudgeon, file):
         assert outcome.out == "1\n"
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_without_a_terminal_or_on_request_no_page_is_opened(gudgeon, file, brows
         assert gudgeon("call", url_of(process), "old", "a:=1").out == "1\n"
     finally:
         process.terminate()
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=60)
     assert out == ""
     terminal = Terminal(gudgeon, "dev", "--no-inspect", file, *DEV_HTTP)
     url = re.search(r"http://\S+/mcp", terminal.read_until("/mcp\n"))[0]

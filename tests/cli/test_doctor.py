@@ -144,7 +144,7 @@ def test_servers_of_this_project_have_no_finding_over_http(gudgeon, language):
         code, report = examine(gudgeon, url_of(server))
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=60)
     assert (code, found(report)) == (0, {})
     assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
     assert report["summary"]["passed"] > 80
@@ -246,7 +246,7 @@ def test_a_reader_that_goes_away(gudgeon):
     process = gudgeon.start("doctor", "--list")
     process.stdout.close()
     error = process.stderr.read()
-    process.wait(30)
+    process.wait(60)
     assert error == ""
 
 

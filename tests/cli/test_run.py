@@ -78,7 +78,7 @@ def test_ctrl_c_ends_gracefully(gudgeon, shelf):
     with Host(gudgeon.start("run", shelf)) as host:
         host.initialize()
         host.process.send_signal(signal.SIGINT)
-        assert host.process.wait(timeout=30) == 0
+        assert host.process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
@@ -94,7 +94,7 @@ def test_http_serves_each_revision(gudgeon, shelf, command, revision):
         assert outcome.out == "done\n"
     finally:
         process.send_signal(signal.SIGTERM)
-        code = process.wait(timeout=30)
+        code = process.wait(timeout=60)
         process.communicate()
     assert code == (0 if command == "run" else 143)
 
@@ -107,7 +107,7 @@ def test_a_server_of_another_library_is_served_over_http(gudgeon, foreign):
             assert gudgeon("call", url, "add", "a:=1", "b:=2").out == "3\n"
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def post(url, *headers):
@@ -116,7 +116,7 @@ def post(url, *headers):
     words += ["-H", "Content-Type: application/json"]
     for header in headers:
         words += ["-H", header]
-    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=30).stdout
+    return subprocess.run(words, capture_output=True, encoding="utf-8", timeout=60).stdout
 
 
 def test_pages_and_other_hosts_are_rejected(gudgeon, foreign):
@@ -130,7 +130,7 @@ def test_pages_and_other_hosts_are_rejected(gudgeon, foreign):
         assert post(url + "/other") == "404"
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("url", ["8000", "https://127.0.0.1/", "http://127.0.0.1:x/", "http://0.0.0.0:0/mcp"])

@@ -144,7 +144,7 @@ def test_a_replay_over_http(gudgeon, shelf, recorded):
         assert outcome.out == "3\n", outcome.err
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_questions_are_recorded_and_replayed(gudgeon):

@@ -30,7 +30,7 @@ def serving(gudgeon, file, port=0):
         yield url_of(process)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def modern(host, number, method, **params):
@@ -103,7 +103,7 @@ def test_a_recording_proxy_over_http(gudgeon, shelf, revision):
             assert outcome.out == "3\n", outcome.err
         finally:
             proxy.terminate()
-            proxy.communicate(timeout=30)
+            proxy.communicate(timeout=60)
         outcome = gudgeon("replay", "session.jsonl", "--client", url)
     assert outcome.code == 0 and outcome.out.endswith(", 0 differences\n"), outcome
 
@@ -189,7 +189,7 @@ def test_a_session_that_the_server_forgot_goes_on(gudgeon, shelf):
     finally:
         host.__exit__()
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_wrong_targets_are_errors_of_usage(gudgeon, shelf):

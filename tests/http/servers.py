@@ -130,7 +130,7 @@ class Server:
         """Waits for the process and its output to end; returns the exit status."""
         status = self.process.wait(within)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
         return status
 
     def stop(self):
@@ -145,7 +145,7 @@ class Server:
 
     def kill(self):
         self.process.kill()
-        self.wait(10)
+        self.wait(60)
         self.process.stdout.close()
         self.process.stderr.close()
 

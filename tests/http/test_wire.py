@@ -23,10 +23,10 @@ def served():
             with peer:
                 for at, piece in enumerate(pieces):
                     if paced and at:
-                        turns.acquire(timeout=10)
+                        turns.acquire(timeout=60)
                     peer.sendall(piece)
                 if not close:
-                    stop.wait(10)
+                    stop.wait(60)
 
         thread = threading.Thread(target=run)
         thread.start()

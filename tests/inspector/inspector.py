@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("GUDGEON_COMMAND", ROOT / "target/release/gudgeon"))
 SERVER = Path(__file__).parent / "inspected_server.py"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/[0-9a-f]{64}/\?token=[0-9a-f]{64}")
-TIME = 12
+# Seconds; less than the browser has for an answer, so that the page says what did not come.
+TIME = 60
 # Visible elements by their texts and labels. `until` waits for a condition.
 HELPERS = """
 window.user = (() => {
@@ -143,5 +144,5 @@ class Process:
     async def end(self):
         """Interrupts the command; returns its exit code and what it wrote to standard error."""
         self._process.terminate()
-        _, err = await asyncio.to_thread(self._process.communicate, timeout=20)
+        _, err = await asyncio.to_thread(self._process.communicate, timeout=60)
         return self._process.returncode, err

@@ -35,6 +35,6 @@ def test_an_unknown_target_ends_the_command(tmp_path):
 def test_a_closed_pipe_is_no_panic():
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([PROGRAM, "inspect", "--no-open"], stdout=writer, stderr=subprocess.PIPE, timeout=30)
+    done = subprocess.run([PROGRAM, "inspect", "--no-open"], stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

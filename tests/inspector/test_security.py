@@ -18,7 +18,7 @@ HOSTILE = Path(__file__).parent / "hostile_server.py"
 def fetch(url, method="GET", body=None, **headers):
     """Returns the status, the headers and the body of a response."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request(method, path, body, {name.replace("_", "-"): it for name, it in headers.items()})

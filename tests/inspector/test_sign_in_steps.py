@@ -13,7 +13,7 @@ from ports import reserve_port
 from gudgeon.testing.auth import AuthorizationServer
 
 PROTECTED = Path(__file__).resolve().parents[1] / "e2e_sign_in/protected_server.py"
-START_TIME = 20.0
+START_TIME = 60.0
 
 
 @pytest.fixture

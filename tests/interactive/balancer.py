@@ -32,7 +32,7 @@ class Balancer:
 
             def pass_on(self, port, body):
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-                backend = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                backend = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 backend.request("POST", self.path, body, headers)
                 answer = backend.getresponse()
                 content = answer.read()

@@ -34,7 +34,7 @@ class Process:
         self.process = subprocess.Popen(
             self.command, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until and self.process.poll() is None:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return

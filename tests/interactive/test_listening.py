@@ -16,6 +16,6 @@ def test_a_server_that_shuts_down_ends_subscriptions(server, client, tmp_path):
             said = iter(program.stderr.readline, "")
             assert "listening\n" in said
             process.process.terminate()
-            out, err = program.communicate(timeout=20)
+            out, err = program.communicate(timeout=60)
         assert json.loads(out.splitlines()[0]) == {"check": "ended", "got": "graceful"}, out + err
-        assert process.process.wait(20) == 0
+        assert process.process.wait(60) == 0

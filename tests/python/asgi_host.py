@@ -42,10 +42,10 @@ class Host:
         self.task = asyncio.ensure_future(asgi(scope, self.inbox.get, self.sent.put))
 
     async def next(self) -> dict[str, Any]:
-        return await asyncio.wait_for(self.sent.get(), 30)
+        return await asyncio.wait_for(self.sent.get(), 60)
 
     async def done(self) -> None:
-        await asyncio.wait_for(self.task, 30)
+        await asyncio.wait_for(self.task, 60)
 
 
 def scope_of(kind: str = "http", **more: Any) -> dict[str, Any]:

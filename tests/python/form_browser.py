@@ -41,7 +41,7 @@ class Browser:
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         request = urllib.request.Request(url, body, {"Origin": origin} if body else {})
         try:
-            with self._opener.open(request, timeout=10) as answer:
+            with self._opener.open(request, timeout=60) as answer:
                 page = answer.read().decode()
         except urllib.error.HTTPError as error:
             if location := error.headers["Location"]:

@@ -75,7 +75,7 @@ async def ask(asgi: Any, method: str, params: Mapping[str, Any], who: Any = None
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + 5
+    deadline = asyncio.get_running_loop().time() + 60
     while not happened():
         assert asyncio.get_running_loop().time() < deadline
         await asyncio.sleep(0.001)

@@ -70,12 +70,12 @@ def on_a_loop(serve: Callable[[Server[Any]], AbstractAsyncContextManager[str]], 
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield found[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 
@@ -110,7 +110,7 @@ def events(client: SyncClient) -> list[str]:
 
 def until(client: SyncClient, *wanted: str) -> None:
     """Waits for events of the server, in any order."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while sorted(happened := events(client)) != sorted(wanted):
         assert time.monotonic() < deadline, happened
         time.sleep(0.01)

@@ -38,7 +38,7 @@ class ServerProcess:
         head = "import asyncio, os, sys, threading, time\nfrom gudgeon import Context, Server, SyncContext, ToolError\n"
         head += f"app = Server('t'{options})\n"
         source = textwrap.dedent(source)
-        tail = "" if "app.run()" in source else "\napp.run()\n"
+        tail = "" if "app.run(" in source else "\napp.run()\n"
         self.era = era
         self.process = subprocess.Popen(
             [sys.executable, "-c", head + source + tail],
@@ -103,12 +103,12 @@ class ServerProcess:
     def text(self, name: str, /, **arguments: Any) -> str:
         return str(self.tool(name, **arguments)["content"][0]["text"])
 
-    def receive(self, timeout: float = 10) -> Any:
+    def receive(self, timeout: float = 60) -> Any:
         frame = self.frames.get(timeout=timeout)
         self.seen.append(frame)
         return frame
 
-    def reply(self, id: int, timeout: float = 10) -> Any:
+    def reply(self, id: int, timeout: float = 60) -> Any:
         """Returns the reply to this request; earlier frames are in `seen`."""
         for frame in self.seen:
             if frame.get("id") == id and "method" not in frame:
@@ -119,7 +119,7 @@ class ServerProcess:
             if frame.get("id") == id and "method" not in frame:
                 return frame
 
-    def until(self, method: str, timeout: float = 10) -> Any:
+    def until(self, method: str, timeout: float = 60) -> Any:
         while (frame := self.receive(timeout)).get("method") != method:
             pass
         return frame
@@ -140,7 +140,7 @@ class ServerProcess:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
-    def wait(self, timeout: float = 10) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """Waits for the exit; returns the status, with all output collected."""
         status = self.process.wait(timeout)
         for thread in self._threads:

@@ -36,8 +36,8 @@ def shelf(**options: Any) -> Server:
     @app.tool
     def block() -> str:
         app.blocked += 1  # type: ignore[attr-defined]
-        app.four.wait(20)  # type: ignore[attr-defined]
-        assert app.gate.wait(20)  # type: ignore[attr-defined]
+        app.four.wait(60)  # type: ignore[attr-defined]
+        assert app.gate.wait(60)  # type: ignore[attr-defined]
         return "open"
 
     @app.tool
@@ -175,7 +175,7 @@ async def test_a_websocket_with_much_in_flight_is_answered_in_full() -> None:
 
         asking = asyncio.ensure_future(ask())
         for _ in range(1_500):
-            assert "xxx" in str(await asyncio.wait_for(socket.recv(), 10))
+            assert "xxx" in str(await asyncio.wait_for(socket.recv(), 60))
         await asking
 
 
@@ -193,10 +193,9 @@ async def test_a_slow_def_stalls_neither_the_loop_nor_others(era: str) -> None:
     app = shelf()
     async with hosted(app.asgi()) as url, Client(url, revision=era) as client:
         slow = [asyncio.ensure_future(client.call_tool("block")) for _ in range(4)]
-        for _ in range(2_000):
-            if app.blocked:  # type: ignore[attr-defined]
-                break
-            await asyncio.sleep(0.005)
+        async with asyncio.timeout(60):
+            while not app.blocked:  # type: ignore[attr-defined]
+                await asyncio.sleep(0.005)
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
         assert not any(it.done() for it in slow)
         app.gate.set()  # type: ignore[attr-defined]
@@ -222,13 +221,13 @@ async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
     app = shelf()
     asgi = app.asgi()
     await answer(asgi, "add", {"a": 1, "b": 1})
-    scope, request = call("wait", {"seconds": 30})
+    scope, request = call("wait", {"seconds": 600})
     gone = {"type": "http.disconnect"}
     if when == "in the body":
         host = Host(asgi, scope, {**request, "more_body": True}, gone)
     else:
         host = Host(asgi, scope, request, *([gone] if when == "before" else []))
-        await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
+        await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
         host.inbox.put_nowait(gone)
     await host.done()
     await app.aclose()
@@ -238,8 +237,8 @@ async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
 async def test_a_host_that_cancels_the_request_cancels_the_call() -> None:
     app = shelf()
     asgi = app.asgi()
-    host = Host(asgi, *call("wait", {"seconds": 30}))
-    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
+    host = Host(asgi, *call("wait", {"seconds": 600}))
+    await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
     host.task.cancel()
     await asyncio.gather(host.task, return_exceptions=True)
     await app.aclose()
@@ -431,7 +430,7 @@ async def test_shutdown_ends_streams_and_waits_for_calls() -> None:
     app = shelf()
     asgi = app.asgi()
     host = Host(asgi, *call("wait", {"seconds": 0.3}))
-    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
+    await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
     await app.aclose()
     assert (await host.next())["status"] == 200
     assert b"waited 0.3" in (await host.next())["body"]
@@ -441,9 +440,9 @@ async def test_shutdown_ends_streams_and_waits_for_calls() -> None:
 async def test_shutdown_cuts_off_what_outlasts_the_grace() -> None:
     app = shelf()
     asgi = app.asgi(shutdown_grace=0.1)
-    host = Host(asgi, *call("wait", {"seconds": 30}))
-    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
-    await asyncio.wait_for(app.aclose(), 20)
+    host = Host(asgi, *call("wait", {"seconds": 600}))
+    await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
+    await asyncio.wait_for(app.aclose(), 60)
     assert (await host.next())["status"] == 503
     await host.done()
     assert app.seen == ["cancelled"]  # type: ignore[attr-defined]

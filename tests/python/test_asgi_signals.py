@@ -67,7 +67,7 @@ class Hosted:
 
     def end(self, number: int) -> int:
         os.kill(self.process.pid, number)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_call_under_way_is_answered_before(hosted: Hosted) -> None:
         return await calling
 
     assert asyncio.run(use()) == "waited"
-    assert hosted.process.wait(30) == -signal.SIGTERM
+    assert hosted.process.wait(60) == -signal.SIGTERM
     assert hosted.noted() == ["a entered", "waiting", "a left"]
 
 

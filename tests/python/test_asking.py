@@ -236,13 +236,13 @@ def test_what_waits_is_told_when_it_is_cancelled() -> None:
             ended.set()
 
     async def never(request: ElicitRequest) -> Any:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with Client(server, revision="2025-11-25", on_elicit=never) as connected:
             with pytest.raises(ToolError, match="and none came"):
                 await connected.call_tool("waits")
-            assert await asyncio.get_running_loop().run_in_executor(None, ended.wait, 5)
+            assert await asyncio.get_running_loop().run_in_executor(None, ended.wait, 60)
 
     asyncio.run(main())
     # Nothing that a handler catches as an error of its own, or as the user's word.
@@ -251,7 +251,8 @@ def test_what_waits_is_told_when_it_is_cancelled() -> None:
 
 def test_a_waiting_handler_stalls_nobody() -> None:
     server = Server("waits")
-    release = threading.Event()
+    all_ask, release = asyncio.Event(), asyncio.Event()
+    asked: list[ElicitRequest] = []
 
     @server.tool(thread=False)
     def asks(ctx: SyncContext) -> bool:
@@ -262,14 +263,17 @@ def test_a_waiting_handler_stalls_nobody() -> None:
         return "quick"
 
     async def later(request: ElicitRequest) -> Any:
-        await asyncio.get_running_loop().run_in_executor(None, release.wait, 5)
+        asked.append(request)
+        if len(asked) == 3:
+            all_ask.set()
+        await release.wait()
         return True
 
     async def main() -> None:
         async with Client(server, revision="2025-11-25", on_elicit=later) as connected:
             waiting = [asyncio.ensure_future(connected.call_tool("asks")) for _ in range(3)]
-            await asyncio.sleep(0.05)
-            assert (await asyncio.wait_for(connected.call_tool("quick"), 3)).text == "quick"
+            await asyncio.wait_for(all_ask.wait(), 60)
+            assert (await asyncio.wait_for(connected.call_tool("quick"), 60)).text == "quick"
             release.set()
             assert [it.data for it in await asyncio.gather(*waiting)] == [True] * 3
 
@@ -288,7 +292,7 @@ def test_a_cancelled_call_takes_its_question_back() -> None:
     async def never(request: ElicitRequest) -> Any:
         asked.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             taken_back.set()
             raise
@@ -296,9 +300,9 @@ def test_a_cancelled_call_takes_its_question_back() -> None:
     async def main() -> None:
         async with Client(server, revision="2025-11-25", on_elicit=never) as connected:
             call = asyncio.ensure_future(connected.call_tool("asks"))
-            await asyncio.wait_for(asked.wait(), 3)
+            await asyncio.wait_for(asked.wait(), 60)
             call.cancel()
-            await asyncio.wait_for(taken_back.wait(), 3)
+            await asyncio.wait_for(taken_back.wait(), 60)
 
     asyncio.run(main())
 

@@ -107,7 +107,7 @@ async def test_nobody_gets_what_was_read_for_another(kind: str) -> None:
     @app.resource("shelf://def", cache=60, thread=True)
     def read_def(ctx: SyncContext) -> str:
         calls.append(name_of(ctx.principal))
-        assert goes_on.wait(5)
+        assert goes_on.wait(60)
         return f"for {name_of(ctx.principal)}"
 
     asgi = app.asgi(principal=whom)
@@ -230,7 +230,7 @@ async def test_lists_and_updates_are_for_who_sees_them_in_every_era(way: str) ->
                     async with other.subscribe("staff://pay"):
                         pass
             app.notify_updated("staff://pay")
-            assert (await asyncio.wait_for(changes.__anext__(), 5)).uri == "staff://pay"
+            assert (await asyncio.wait_for(changes.__anext__(), 60)).uri == "staff://pay"
 
 
 @pytest.mark.io

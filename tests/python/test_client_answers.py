@@ -116,7 +116,7 @@ async def test_questions_of_one_round_are_answered_at_once(era: str) -> None:
         await both.wait()
         return request.message.rstrip("?")
 
-    async with Client(app, revision=era, on_elicit=on_elicit, timeout=10) as client:
+    async with Client(app, revision=era, on_elicit=on_elicit, timeout=60) as client:
         assert (await client.call_tool("two_at_once")).text == "One Other"
 
 
@@ -154,7 +154,7 @@ def test_a_completed_url_elicitation_is_notified() -> None:
             assert visited == ["https://example.org/in"]
             app.notify_url_done("another")
             app.notify_url_done(page)
-            await asyncio.wait_for(heard.wait(), 10)
+            await asyncio.wait_for(heard.wait(), 60)
             assert done == [page]
 
     asyncio.run(main())
@@ -385,11 +385,11 @@ async def test_a_call_ends_with_its_client_while_the_user_thinks(era: Any) -> No
 
     client = await Client(app, revision=era, on_elicit=on_elicit).connect()
     call = asyncio.ensure_future(client.call_tool("greet"))
-    await asyncio.wait_for(asked.wait(), 10)
+    await asyncio.wait_for(asked.wait(), 60)
     await client.close()
     with pytest.raises(ConnectionLost):
-        await asyncio.wait_for(call, 10)
-    await asyncio.wait_for(taken_back.wait(), 10)
+        await asyncio.wait_for(call, 60)
+    await asyncio.wait_for(taken_back.wait(), 60)
 
 
 def test_a_blocking_client_says_that_it_can_not_wait() -> None:
@@ -483,7 +483,7 @@ async def main():
 
 asyncio.run(main())
 """
-    ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
+    ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
     assert ran.stdout == "The user declined: In?\n" * 2, ran.stderr
     warning = "on_elicit returned nothing for a URL, which declines it; return true once the user has agreed\n"
     assert ran.stderr == warning

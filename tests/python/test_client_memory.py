@@ -221,7 +221,7 @@ async def test_progress_extends_the_time_up_to_the_cap(app):
 async def test_a_timeout_is_a_timeout_error_and_cancels(app):
     async with Client(app) as client:
         with pytest.raises(TimeoutError) as caught:
-            await client.call_tool("wait", {"seconds": 30}, timeout=1)
+            await client.call_tool("wait", {"seconds": 600}, timeout=1)
         assert isinstance(caught.value, CallTimeout) and caught.value.hint
         assert (await client.call_tool("say", {"text": "on"})).text == "on"
         await _until(lambda: app.cancelled == 1)
@@ -336,11 +336,9 @@ async def test_validation_before_sending(app):
 
 
 async def _until(condition):
-    for _ in range(500):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not come true in 10 s")
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("busy", ["receive", "close"])
@@ -374,10 +372,10 @@ async def test_a_transport_is_closed_whole_also_when_both_sides_end_at_once(busy
     pumping = asyncio.ensure_future(pump(transport, theirs))
     await asyncio.sleep(0)
     ours.close()
-    await asyncio.wait_for(transport.leaving.wait(), 5)
+    await asyncio.wait_for(transport.leaving.wait(), 60)
     pumping.cancel()
     asyncio.get_running_loop().call_soon(transport.go_on.set)
-    await asyncio.wait([pumping], timeout=5)
+    await asyncio.wait([pumping], timeout=60)
     assert transport.is_closed and theirs.fileno() == -1
 
 

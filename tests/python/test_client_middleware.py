@@ -158,18 +158,18 @@ async def test_a_cancelled_call_cancels_its_middleware():
 
     async with Client(shelf(), middleware=[wait]) as client:
         call = asyncio.ensure_future(client.call_tool("add", {"a": 1, "b": 2}))
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 60)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), 60)
 
 
 async def test_a_call_in_another_event_loop_is_an_error():
     async with Client(shelf(), middleware=[Log()]) as client:
 
         async def call() -> Any:
-            return await asyncio.wait_for(client.call_tool("add", {"a": 1, "b": 2}), 10)
+            return await asyncio.wait_for(client.call_tool("add", {"a": 1, "b": 2}), 60)
 
         with pytest.raises(RuntimeError, match="in the event loop in which it was connected"):
             await asyncio.to_thread(asyncio.run, call())

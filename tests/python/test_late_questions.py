@@ -11,7 +11,7 @@ import pytest
 from gudgeon import Client, Context, Server, SyncContext, ask
 from gudgeon.errors import ConnectionLost, NotSupported
 
-PATIENCE = 20
+PATIENCE = 60
 LEGACY = "2025-11-25"
 
 

@@ -228,7 +228,7 @@ def test_def_handlers_keep_their_threads() -> None:
 
     @app.tool(thread=True)
     def slow() -> str:
-        at_once.wait(20)
+        at_once.wait(60)
         return "slow"
 
     @app.middleware(on="tools/call")

@@ -137,7 +137,7 @@ def fetch(url: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
     kind = {} if body is None else {"Content-Type": "application/json"}
     request = urllib.request.Request(url, data, {**kind, **headers})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read()), answer.headers
     except urllib.error.HTTPError as error:
         text = error.read()
@@ -210,7 +210,7 @@ async def test_50_requests_with_one_refresh_token_ask_the_provider_once() -> Non
         fields = await refresh_request(here.url)
 
         def refresh() -> str:
-            with urllib.request.urlopen(f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=10) as answer:
+            with urllib.request.urlopen(f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=60) as answer:
                 return str(json.loads(answer.read())["access_token"])
 
         tokens = await asyncio.gather(*[asyncio.to_thread(refresh) for _ in range(50)])
@@ -227,7 +227,7 @@ async def test_requests_that_wait_for_a_refresh_share_its_failure() -> None:
         def refresh(_: int = 0) -> int:
             try:
                 with urllib.request.urlopen(
-                    f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=10
+                    f"{here.url}/oauth/token", urlencode(fields).encode(), timeout=60
                 ) as answer:
                     return int(answer.status)
             except urllib.error.HTTPError as error:
@@ -342,7 +342,7 @@ async def test_too_many_requests_that_wait_are_refused() -> None:
                 writer.write(request)
             answered, _ = await asyncio.wait(
                 [asyncio.ensure_future(reader.readline()) for reader, _ in waiting],
-                timeout=5,
+                timeout=60,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             assert [task.result()[:12] for task in answered] == [b"HTTP/1.1 503"]
@@ -357,7 +357,7 @@ async def test_too_many_requests_that_wait_are_refused() -> None:
 
 def decision(page: str) -> bytes:
     """Returns the request by which a browser allows access."""
-    with urllib.request.urlopen(page, timeout=10) as answer:
+    with urllib.request.urlopen(page, timeout=60) as answer:
         cookie = answer.headers["Set-Cookie"].split(";")[0]
         [sealed] = re.findall('name=request value="([^"]+)"', answer.read().decode())
     body = urlencode({"request": sealed, "decision": "allow"})

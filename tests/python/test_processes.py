@@ -110,7 +110,7 @@ def test_a_process_that_a_handler_forks_ends_with_the_handler(kind: str, end: st
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
         with SyncClient(app) as client:
-            print(client.call_tool("forks", timeout=20).data, client.call_tool("add", {{"a": 1, "b": 2}}).data)
+            print(client.call_tool("forks", timeout=50).data, client.call_tool("add", {{"a": 1, "b": 2}}).data)
         """
     )
     assert (done.returncode, done.stdout) == (0, f"{status} 3\n"), done.stderr

@@ -6,7 +6,7 @@ import pytest
 
 from gudgeon import Client, Context, Server, SyncContext
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_cancelled_call_is_not_answered_and_its_handler_knows(kind: str) -> No
         async def waits_async() -> str:
             seen.append("begun")
             try:
-                await asyncio.sleep(30)
+                await asyncio.sleep(600)
             except asyncio.CancelledError:
                 seen.append("async")
                 raise
@@ -160,7 +160,7 @@ def test_a_cancelled_call_is_not_answered_and_its_handler_knows(kind: str) -> No
     """
     with ServerProcess(source) as server:
         id = server.start_tool("waits" if kind == "def" else "waits_async")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while server.text("told") != "begun":
             assert time.monotonic() < deadline
         server.send({"method": "notifications/cancelled", "params": {"requestId": id}})
@@ -180,7 +180,7 @@ def test_a_queued_call_that_was_cancelled_never_runs() -> None:
         @app.tool(concurrency=1)
         def slow(name: str) -> str:
             ran.append(name)
-            assert go.wait(20)
+            assert go.wait(60)
             return name
 
         @app.tool
@@ -197,8 +197,9 @@ def test_a_queued_call_that_was_cancelled_never_runs() -> None:
         server.send({"method": "notifications/cancelled", "params": {"requestId": second}})
         server.tool("goes")
         assert server.reply(first)["result"]["structuredContent"] == {"result": "first"}
-        time.sleep(0.1)
-        assert server.tool("told")["structuredContent"] == {"result": ["first"]}
+        # Its turn would come before that of the next one.
+        server.tool("slow", name="third")
+        assert server.tool("told")["structuredContent"] == {"result": ["first", "third"]}
 
 
 SLOW_AND_QUICK = """
@@ -206,7 +207,7 @@ SLOW_AND_QUICK = """
 
     @app.tool
     def slow() -> str:
-        assert go.acquire(timeout=20)
+        assert go.acquire(timeout=60)
         return "slow"
 
     @app.tool
@@ -249,7 +250,7 @@ def test_thread_true_runs_beside_and_thread_false_in_place() -> None:
 
         @app.tool(thread=True)
         def beside() -> int:
-            together.wait(20)
+            together.wait(60)
             return threading.get_ident()
 
         @app.tool(thread=False)
@@ -276,7 +277,7 @@ def test_workers_are_as_many_as_asked_for_and_the_rest_waits() -> None:
             with lock:
                 now += 1
                 most = max(most, now)
-            together.wait(20)
+            together.wait(60)
             with lock:
                 now -= 1
             return "done"
@@ -304,13 +305,13 @@ def test_a_timeout_answers_and_cancels(kind: str) -> None:
 
         @app.tool(timeout=0.2)
         async def slow_async() -> str:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
             return "late"
     """
     with ServerProcess(source) as server:
         start = time.monotonic()
         result = server.tool("slow" if kind == "def" else "slow_async")
-        assert 0.15 < time.monotonic() - start < 20
+        assert time.monotonic() - start > 0.15
         assert result["isError"] and "longer than its 0.2 s" in result["content"][0]["text"]
 
 
@@ -323,7 +324,7 @@ def test_progress_and_logs_arrive_while_the_handler_runs(kind: str) -> None:
         def works(ctx: SyncContext) -> str:
             ctx.progress(1, 2, "half")
             ctx.warning("careful", at=1)
-            go.wait(10)
+            go.wait(60)
             return "done"
 
         @app.tool
@@ -421,7 +422,7 @@ def test_asking_says_what_is_missing_and_must_be_awaited() -> None:
 
         @app.tool
         async def asks(ctx: Context) -> str:
-            return str(await asyncio.wait_for(ctx.elicit("Sure?", bool), 1))
+            return str(await asyncio.wait_for(ctx.elicit("Sure?", bool), 60))
 
         @app.tool
         def asks_sync(ctx: SyncContext) -> str:

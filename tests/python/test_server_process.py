@@ -81,6 +81,9 @@ def test_at_the_end_of_input_calls_in_flight_are_finished(kind: str) -> None:
         async def slow_async() -> str:
             await asyncio.sleep(0.3)
             return "done"
+
+        # Generous, because machines are busy.
+        app.run(shutdown_grace=60)
     """
     with ServerProcess(source) as server:
         id = server.start_tool("slow" if kind == "def" else "slow_async")
@@ -122,8 +125,8 @@ def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_liv
 
         @app.tool
         def ping() -> str:
-            threading.Thread(target=lambda: time.sleep(60)).start()
-            threading.Timer(60, print).start()
+            threading.Thread(target=lambda: time.sleep(600)).start()
+            threading.Timer(600, print).start()
             return "pong"
     """
     sync = """
@@ -150,10 +153,8 @@ def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_liv
     with ServerProcess(source) as server:
         assert server.text("ping") == "pong"
         assert server.tool("life_value")["structuredContent"]["result"] == 7
-        start = time.monotonic()
         getattr(server, how)()
         assert server.wait() == 0
-        assert time.monotonic() - start < 30
         assert server.stderr.split("\n")[:2] == ["lifespan left", "atexit ran"]
         assert "Traceback" not in server.stderr
 
@@ -166,16 +167,20 @@ def test_a_second_interrupt_is_hard(is_async: bool) -> None:
             print("in it", file=sys.stderr, flush=True)
             while True:
                 try:
-                    await asyncio.sleep(60)
+                    await asyncio.sleep(600)
                 except asyncio.CancelledError:
                     pass
+
+        app.run(shutdown_grace=300)
     """
     busy = """
         @app.tool
         def stubborn() -> str:
             print("in it", file=sys.stderr, flush=True)
-            time.sleep(60)
+            time.sleep(600)
             return ""
+
+        app.run(shutdown_grace=300)
     """
     with ServerProcess(stubborn if is_async else busy) as server:
         server.start_tool("stubborn")
@@ -183,12 +188,13 @@ def test_a_second_interrupt_is_hard(is_async: bool) -> None:
             time.sleep(0.01)
         server.interrupt()
         time.sleep(0.5)
-        # Two that a busy process has not handled yet would be delivered as one.
-        while server.has_pending_interrupt():
-            time.sleep(0.01)
         assert server.process.poll() is None
-        server.interrupt()
-        assert server.wait(20) == 130
+        # Those that a busy process has not handled yet are delivered as one. The grace ends long after this.
+        end = time.monotonic() + 60
+        while server.process.poll() is None and time.monotonic() < end:
+            server.interrupt()
+            time.sleep(0.05)
+        assert server.wait() == 130
         assert "Traceback" not in server.stderr
 
 
@@ -196,17 +202,17 @@ def test_a_handler_that_does_not_come_back_does_not_keep_the_process() -> None:
     source = """
         @app.tool
         def stuck() -> str:
-            time.sleep(60)
+            time.sleep(600)
             return ""
     """
     with ServerProcess(source) as server:
         id = server.start_tool("stuck")
         server.close_input()
-        assert server.wait(30) == 0
+        assert server.wait(60) == 0
         assert all(frame.get("id") != id for frame in server.seen)
 
 
-@pytest.mark.parametrize("seconds", [0.3, 60])
+@pytest.mark.parametrize("seconds", [0.3, 600])
 def test_an_interpreter_that_exits_while_handlers_run_ends_cleanly(seconds: float) -> None:
     source = f"""
 import socket, sys, time
@@ -214,9 +220,11 @@ from gudgeon import Server
 from gudgeon._serving.in_memory import Served
 
 app = Server("t")
+begun = []
 
 @app.tool
 def slow() -> str:
+    begun.append(1)
     time.sleep({seconds})
     return "done"
 
@@ -226,11 +234,12 @@ ours.sendall(b'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protoc
 ours.recv(9999)
 for id in range(2, 8):
     ours.sendall(b'{{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{{"name":"slow"}}}}\\n' % id)
-time.sleep(0.1)
+while len(begun) < 2:
+    time.sleep(0.005)
 print("leaving")
 """
     for _ in range(3 if seconds < 1 else 1):
-        done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
 
 
@@ -296,7 +305,7 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", source], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", source], capture_output=True, text=True, timeout=60)
     assert f"await app.serve({at})" in done.stdout and done.stderr == ""
 
 
@@ -323,7 +332,7 @@ while True:
     except ConnectFailed:
         time.sleep(0.05)
 """
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (7, "ready\n"), done.stderr
     assert "Traceback" not in done.stderr
 

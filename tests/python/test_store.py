@@ -116,7 +116,7 @@ async def sent(url: str, headers: dict[str, str]) -> tuple[int, Any, str]:
     def post() -> tuple[int, Any, str]:
         request = urllib.request.Request(url, json.dumps(body).encode(), {**usual, **headers})
         try:
-            with urllib.request.urlopen(request, timeout=30) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return response.status, response.headers, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers, error.read().decode()
@@ -169,7 +169,7 @@ class Bad(Memory):
         if self.how == "raises":
             raise RuntimeError("s3cret")
         if self.how == "hangs":
-            return asyncio.sleep(60)
+            return asyncio.sleep(600)
         if self.how == "nothing":
             return None
         if self.how == "nonsense":

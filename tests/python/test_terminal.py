@@ -36,7 +36,7 @@ def test_a_server_says_in_a_terminal_that_it_waits_for_a_client(code: str, tmp_p
         assert f"`npx @modelcontextprotocol/inspector {os.path.basename(sys.executable)} '{program}'`" in line
         assert line.endswith("; Ctrl-C ends it\n")
         process.send_signal(signal.SIGINT)
-        said, more = process.communicate(timeout=30)
+        said, more = process.communicate(timeout=60)
         assert said == "" and "serving over stdio" not in more
     finally:
         process.kill()

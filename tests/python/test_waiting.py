@@ -48,7 +48,7 @@ def test_waiting_takes_no_place(revision: str, name: str) -> None:
         async with Client(server(), revision=revision, on_elicit=answer) as client:
             assert (await client.call_tool(name, {"asks": True})).text == "True"
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 @pytest.mark.parametrize("name", ["waits", "waits_sync", "returns"])
@@ -65,7 +65,7 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(name: s
             assert str(caught.value) == waited
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def question() -> Question[bool]:

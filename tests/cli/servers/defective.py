@@ -31,7 +31,7 @@ def serve_stdio(defects):
         with contextlib.suppress(Listening):
             send(None if message is None else connection.answer(message))
     if connection.bad("stdio.eof"):
-        time.sleep(60)
+        time.sleep(600)
 
 
 if __name__ == "__main__":

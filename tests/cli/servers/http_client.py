@@ -41,7 +41,7 @@ class Client:
             headers["Mcp-Session-Id"] = self.session
         if self.session and revision >= "2025-06-18" and not bad("client-http.version"):
             headers["MCP-Protocol-Version"] = revision
-        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
         connection.request(method, place.path, body, headers)
         response = connection.getresponse()
         if response.status == 404 and self.session:
