@@ -94,7 +94,7 @@ def test_plain_http_is_not_answered_as_if_it_were_tls(secure, certificate):
 
 @rust_only
 def test_a_handshake_that_never_ends_holds_nobody_up(start, certificate):
-    server = start(tls=certificate, header_timeout=1.0)
+    server = start(tls=certificate, header_timeout=5.0)
     with server.connect() as silent:
         with connect(server, certificate) as connection:
             assert speak.ask_modern(server, "tools/list", connection=connection).status == 200

@@ -110,7 +110,7 @@ def test_silence_and_ends(served):
     open_one = served(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", close=False)
     open_one.head()
     assert open_one.is_quiet(0.05) and not open_one.ends(0.05)
-    assert served(b"x").ends(1)
+    assert served(b"x").ends()
 
 
 def test_a_request_is_written_as_told():

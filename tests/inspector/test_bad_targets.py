@@ -21,7 +21,7 @@ async def test_a_program_that_is_no_server(inspect, kind):
     await inspector.text("#status", "Connection failed")
     await inspector.text("[aria-label=Server] .problem", shown)
     await inspector.do("set", "Program and arguments", f"{sys.executable}\n{SERVER}")
-    await inspector.fill(Timeout="20")
+    await inspector.fill(Timeout="60")
     await inspector.click("Connect")
     await inspector.text("#status", "Connected to shelf")
 

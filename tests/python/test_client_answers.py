@@ -365,10 +365,10 @@ def test_an_invalid_sampling_answer_is_reported(era: str) -> None:
 @pytest.mark.io
 async def test_a_user_who_takes_longer_than_the_timeout_is_waited_for() -> None:
     async def on_elicit(request: ElicitRequest) -> str:
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(3.2)
         return "E"
 
-    async with Client(app, on_elicit=on_elicit, timeout=1) as client:
+    async with Client(app, on_elicit=on_elicit, timeout=3) as client:
         assert (await client.call_tool("two_at_once")).text == "E E"
 
 

@@ -56,19 +56,21 @@ def test_ctrl_c_ends_a_blocking_call(tmp_path):
     assert out.split() == ["interrupted", "1"] and code == 0, err
 
 
-def test_an_interpreter_that_ends_leaves_nothing_behind():
+def test_an_interpreter_that_ends_leaves_nothing_behind(tmp_path):
     code, out, err = run(
-        """
-        import sys, threading, time
-        from gudgeon import SyncClient
-        client = SyncClient([sys.executable, FAKE, "legacy"]).connect()
+        f"""
+        import pathlib, sys, threading, time
+        from gudgeon import Command, SyncClient
+        received = pathlib.Path({str(tmp_path / "received")!r})
+        client = SyncClient(Command(sys.executable, FAKE, "legacy", env={{"FAKE_LOG": str(received)}})).connect()
         def call():
             try:
                 client.call_tool("slow")
             except Exception:
                 pass
         threading.Thread(target=call, daemon=True).start()
-        time.sleep(0.3)
+        while '"slow"' not in received.read_text():
+            time.sleep(0.01)
         print(client.server.name)
         """
     )

@@ -22,13 +22,13 @@ wait
 
 
 def connect_sync(command: list[str]) -> None:
-    with SyncClient(command, timeout=1):
+    with SyncClient(command, timeout=4):
         pass
 
 
 def connect(command: list[str]) -> None:
     async def main() -> None:
-        async with Client(command, timeout=1):
+        async with Client(command, timeout=4):
             pass
 
     asyncio.run(main())
@@ -38,7 +38,7 @@ def connect(command: list[str]) -> None:
 def test_a_failed_connect_names_its_limit_and_leaves_no_process(face: object, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     assert callable(face)
-    with pytest.raises(McpError, match="no answer to server/discover or initialize in 1 s"):
+    with pytest.raises(McpError, match="no answer to server/discover or initialize in 4 s"):
         face(["sh", "-c", SILENT, "sh", str(pids)])
     found = [int(word) for word in pids.read_text().split()]
     assert len(found) == 2 and os.getpid() not in found

@@ -238,7 +238,7 @@ def test_workers_that_can_not_begin_end_the_program() -> None:
 def _pids(url: str, fewer: bool = False) -> set[int]:
     """Returns the process that answers on new connections."""
     pids: set[int] = set()
-    until = time.monotonic() + (1 if fewer else 10)
+    until = time.monotonic() + (1 if fewer else 60)
     while len(pids) < 2 and time.monotonic() < until:
         try:
             with SyncClient(url) as client:
