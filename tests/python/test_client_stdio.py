@@ -1,6 +1,7 @@
 """Clients against programs: how they start, fall back, fail, die and are ended."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -173,17 +174,28 @@ async def test_connect_after_the_server_died_connects_again():
         assert (await client.call_tool("pid", {})).text != pid
 
 
+def open_files():
+    """The files that this process has open, as links, of which both ends of a pipe have the same."""
+    links = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            links.add(os.readlink(f"/proc/self/fd/{name}"))
+    return links
+
+
 def test_a_server_that_left_meanwhile_is_restarted_before_the_call():
     back = []
     command = Command(sys.executable, FAKE, "legacy", restart=True)
     with SyncClient(command, on_reconnect=back.append) as client:
         pid = int(client.call_tool("pid", {}).text)
+        pipes = {os.readlink(f"/proc/{pid}/fd/{it}") for it in (0, 1)}
+        assert pipes <= open_files()
         os.kill(pid, signal.SIGKILL)
-        # Until the client has noticed its end.
+        # Until the client has noticed its end, and closed its ends of the pipes.
         deadline = time.monotonic() + 60
-        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        while pipes & open_files():
+            assert time.monotonic() < deadline
             time.sleep(0.01)
-        time.sleep(1)
         assert int(client.call_tool("pid", {}).text) != pid
         (made,) = back
         assert isinstance(made.reason, ConnectionLost) and "signal 9" in str(made.reason) and made.attempt == 1
