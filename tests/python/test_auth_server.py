@@ -205,7 +205,7 @@ async def test_the_number_of_running_functions_is_bounded() -> None:
 
     def hang(text: str, request: RequestInfo) -> Principal | None:
         running.release()
-        release.wait(60)
+        release.wait(600)
         return None
 
     async with at("listen", shelf(hang)) as url:
@@ -221,7 +221,7 @@ async def test_the_number_of_running_functions_is_bounded() -> None:
                 readers.append(reader)
                 writers.append(writer)
             for _ in range(256):
-                assert await asyncio.to_thread(running.acquire, True, 10)
+                assert await asyncio.to_thread(running.acquire, True, 60)
             assert (await refused(url, bearer("x")))[0] == 500
         finally:
             release.set()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from eventually import eventually
 from gudgeon import Client, McpError, ProtocolError, ResourceNotFound, Server, SyncClient, ToolError
 from gudgeon.errors import CallTimeout, ConnectionLost, NotSupported
 from gudgeon.testing import ERAS
@@ -270,7 +271,7 @@ async def test_a_failing_callback_is_nobody_elses_failure(app, caplog):
 
     async with Client(app) as client:
         assert (await client.call_tool("steps", {"n": 1}, on_progress=on_progress)).text == "done"
-    assert "on_progress failed" in caplog.text
+    eventually(lambda: "on_progress failed" in caplog.text)
 
 
 async def test_connect_and_close_from_any_task_and_twice(app):

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 
 import pytest
 
+from eventually import eventually
 from gudgeon import Command, SyncClient
 from serverproc import MODERN
 
@@ -47,13 +47,6 @@ def run(program):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stderr
-
-
-def eventually(what):
-    deadline = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_event_has_the_level_the_part_of_the_core_and_its_fields(caplog):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from eventually import eventually
 from gudgeon import Server
 from gudgeon.middleware import ResponseLimit
 from gudgeon.testing import connect_sync
@@ -74,5 +75,5 @@ def test_a_def_that_is_no_middleware_is_named_with_the_fix(caplog: pytest.LogCap
 
     with connect_sync(app) as client:
         assert client.call_tool("open", {"title": "Emma"}, raise_on_error=False).is_error
+    eventually(lambda: "returned a dict; declare it with async def" in caplog.text)
     assert "'test_a_def_that" not in caplog.text and "'at_once' (test_middleware_signatures.py:" in caplog.text
-    assert "returned a dict; declare it with async def" in caplog.text

@@ -269,7 +269,7 @@ def test_servers_that_nobody_holds_are_garbage() -> None:
         """
         for make in MAKERS:
             made = make()
-            for _ in range(100):
+            for _ in range(1_000):
                 gc.collect()
                 if made() is None:
                     break

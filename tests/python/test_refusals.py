@@ -11,6 +11,7 @@ import msgspec
 import pydantic
 import pytest
 
+from eventually import eventually
 from gudgeon import Client, ClientGroup, Server, SyncClient
 from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon._plan.plan import make_plan
@@ -146,6 +147,7 @@ def test_arguments_of_prompts_and_resources_are_refused_in_the_same_words() -> N
 def logged(app: Server, caplog: pytest.LogCaptureFixture, call: Any) -> str:
     with SyncClient(app) as client, pytest.raises(McpError):
         call(client)
+    eventually(lambda: caplog.text)
     return caplog.text
 
 

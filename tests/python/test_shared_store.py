@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import folder_store
+from eventually import eventually
 from folder_store import FolderStore, TaskLockStore, ThreadLockStore
 from gudgeon import Client, SyncClient
 from gudgeon.auth import OAuth
@@ -144,14 +145,14 @@ async def test_a_lock_that_fails_fails_the_sign_in(tmp_path: Path, caplog: pytes
         with pytest.raises(AuthError, match="token store .* OSError"):
             async with Client(here.url, auth=OAuth(store=store, on_redirect=provider.browse)) as client:
                 await client.call_tool("who")
-        assert "the database is away" in caplog.text
+        eventually(lambda: "the database is away" in caplog.text)
         assert grants(provider) == ["authorization_code"]
         # The tokens are renewed: a failure at the end is logged.
         store.fails_at = "end"
         caplog.set_level(logging.ERROR)
         async with Client(here.url, auth=OAuth(store=store, on_redirect=provider.browse)) as client:
             assert (await client.call_tool("who")).text == "user"
-        assert "the database has gone" in caplog.text
+        eventually(lambda: "the database has gone" in caplog.text)
 
 
 async def test_a_lock_that_is_no_context_manager_is_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -167,4 +168,9 @@ async def test_a_lock_that_is_no_context_manager_is_an_error(tmp_path: Path, cap
         with pytest.raises(AuthError, match="token store .* TypeError"):
             async with Client(here.url, auth=OAuth(store=store, on_redirect=provider.browse)) as client:
                 await client.call_tool("who")
-        assert "lock() must return a context manager, async or not, such as that of @asynccontextmanager" in caplog.text
+        eventually(
+            lambda: (
+                "lock() must return a context manager, async or not, such as that of @asynccontextmanager"
+                in caplog.text
+            )
+        )
