@@ -354,7 +354,7 @@ serve_stdio([])
 def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expected):
     program = tmp_path / "slow.py"
     program.write_text(SLOW.format(servers=str(SERVERS)))
-    command = ["--timeout", "3", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
+    command = ["--timeout", "6", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
     _, report = examine(gudgeon, *command)
     assert set(found(report)) == expected
     assert any("echo did not answer in time" in it for it in report["remarks"])

@@ -17,6 +17,7 @@ CLIENTS = {
 }
 # The client programs that run, by name.
 PROGRAMS = {}
+JOB_TIME = 300  # seconds, in which a server may be started again three times
 KEYS = "a key that all replicas know, an old one"
 
 
@@ -75,7 +76,7 @@ def started(client, era, target, steps, folder):
 
 def meet(client, era, target, steps):
     """Runs the steps with a client program, which goes on running; returns the results by the names of the steps."""
-    program = PROGRAMS.setdefault(client, Program(CLIENTS[client]))
+    program = PROGRAMS.setdefault(client, Program(CLIENTS[client], JOB_TIME))
     lines, problem = program.perform({"era": era, "target": target, "steps": steps})
     assert problem is None and len(lines) == len(steps), (problem, lines)
     return {line["check"]: line["got"] for line in lines}

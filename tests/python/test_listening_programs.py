@@ -163,7 +163,7 @@ from gudgeon._serving.workers import run_workers
 
 def begin(url, opened):
     os.write(2, b"%d\\n" % os.getpid())  # one write, so that the lines of both stay whole
-    time.sleep(60)
+    time.sleep(600)
 
 run_workers(Server("slow"), "http://127.0.0.1:0/mcp", 2, begin)
 """

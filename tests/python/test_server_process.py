@@ -102,6 +102,9 @@ def test_at_the_end_of_input_pending_questions_fail(kind: str) -> None:
         @app.tool
         async def sure_async(ctx: Context) -> str:
             return "yes" if await ctx.elicit("Sure?", bool) else "no"
+
+        # Generous, because machines are busy.
+        app.run(shutdown_grace=60)
     """
     with ServerProcess(source, capabilities={"elicitation": {}}) as server:
         id = server.start_tool("sure" if kind == "def" else "sure_async")
