@@ -1,5 +1,6 @@
 """Terminals: control characters of servers, narrow windows, images, progress, Ctrl-C, and pipes that close early."""
 
+import json
 import os
 import re
 import subprocess
@@ -109,8 +110,8 @@ def test_json_of_a_result_is_laid_out_on_a_terminal(gudgeon, desk):
 def lasting(gudgeon, desk):
     """The desk behind a program that passes its messages on, as the words behind the arguments of a command.
 
-    The end of the command ends the program only. A server that the command starts has a second for a call that was
-    cancelled to end, which is too short on a busy machine. This one does not even see the end of its input.
+    A server that the command starts has seconds to answer the first request, and one second to end a call that was
+    cancelled, which is too short on a busy machine. This one runs before, and does not see the end of its input.
     """
     requests, answers = gudgeon.folder / "requests", gudgeon.folder / "answers"
     for path in (requests, answers):
@@ -118,6 +119,8 @@ def lasting(gudgeon, desk):
     # Opened for both, so that nobody waits for the other side, and the input does not end.
     with requests.open("r+b", buffering=0) as input, answers.open("r+b", buffering=0) as output:
         server = subprocess.Popen([sys.executable, desk], stdin=input, stdout=output, env=gudgeon.environment)
+        input.write(b'{"jsonrpc":"2.0","id":0,"method":"ping"}\n')
+        assert json.loads(output.readline())["id"] == 0
         yield ["--", "sh", "-c", f"cat {answers} & trap '' TERM; exec cat > {requests}"]
         server.kill()
         server.wait()
