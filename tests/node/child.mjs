@@ -13,6 +13,7 @@ export class Child {
   stderr = "";
   #held = "";
   #changed = () => {};
+  #hasEnded = false;
 
   /** `source` is the body of a module in which `Server` and the rest of gudgeon are imported as `g`. */
   constructor(source, { stdio = ["pipe", "pipe", "pipe"] } = {}) {
@@ -31,7 +32,9 @@ export class Child {
       this.stderr += text;
       this.#changed();
     });
-    this.exited = once(this.process, "exit").then(([code, signal]) => {
+    // At "exit" there may be output that was not read yet.
+    this.exited = once(this.process, "close").then(([code, signal]) => {
+      this.#hasEnded = true;
       this.#changed();
       return { code, signal };
     });
@@ -56,12 +59,12 @@ export class Child {
     return this.frame((it) => it.id === id && !("method" in it));
   }
 
-  async frame(fits, milliseconds = 10_000) {
+  async frame(fits, milliseconds = 60_000) {
     const end = Date.now() + milliseconds;
     for (;;) {
       const found = this.frames.find(fits);
       if (found) return found;
-      if (Date.now() > end || this.process.exitCode !== null) {
+      if (Date.now() > end || this.#hasEnded) {
         throw new Error(`no such frame; there were ${JSON.stringify(this.frames)}; exit ${this.process.exitCode}; stderr: ${this.stderr}`);
       }
       await new Promise((resolve) => {
@@ -71,13 +74,13 @@ export class Child {
     }
   }
 
-  /** Ends its input and gives how it ended, and how long that took. */
+  /** Ends its input and gives how it ended. */
   async end() {
-    const start = Date.now();
     this.process.stdin.end();
-    const exit = await Promise.race([this.exited, new Promise((resolve) => setTimeout(resolve, 8_000, undefined).unref())]);
-    if (!exit) this.process.kill("SIGKILL");
-    return { ...exit, took: Date.now() - start };
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), 60_000);
+    const exit = await this.exited;
+    clearTimeout(timer);
+    return exit;
   }
 }
 

@@ -64,7 +64,7 @@ export async function readUntil(response, fits) {
   return { text, reader };
 }
 
-export async function eventually(what, milliseconds = 20_000) {
+export async function eventually(what, milliseconds = 60_000) {
   const end = Date.now() + milliseconds;
   for (;;) {
     const value = await what();

@@ -104,14 +104,12 @@ test("at the end of the input calls in flight finish, the lifespan closes, and t
     new Worker("setInterval(() => {}, 1000)", { eval: true });
     const app = new Server("t", { lifespan: () => ({ value: 1, close: async () => console.error("closed") }) });
     app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 300, "finished")));
-    await app.run();
+    await app.run("stdio", { shutdownGraceMs: 600_000 });
     console.error("run has resolved");`;
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "slow");
-    const { code, signal, took } = await child.end();
-    assert.deepEqual([code, signal], [0, null]);
-    assert.ok(took < 7_000, `it took ${took} ms`);
+    assert.deepEqual(await child.end(), { code: 0, signal: null });
     assert.equal(text(await child.reply(1)), "finished");
     assert.match(child.stderr, /closed\n[^]*run has resolved/);
   });
@@ -128,19 +126,24 @@ test("without anything that lives on the process ends at once", async () => {
 });
 
 test("a handler that never ends is cancelled after the grace period, and the process ends", async () => {
+  // Time runs faster for this server, so that a period longer than the default of 3 s is soon over.
   const source = `
+    const now = performance.now.bind(performance);
+    performance.now = () => 20 * now();
     ${TOOL}
-    app.tool("forever", {}, (_, ctx) => new Promise(() => ctx.signal.addEventListener("abort", () => console.error("aborted", ctx.signal.reason.name))));
-    await app.run("stdio", { shutdownGraceMs: 300 });`;
+    app.tool("forever", {}, (_, ctx) => {
+      const start = performance.now();
+      return new Promise(() => ctx.signal.addEventListener("abort", () => console.error("aborted", ctx.signal.reason.name, performance.now() - start)));
+    });
+    await app.run("stdio", { shutdownGraceMs: 6_000 });`;
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "forever");
     child.call(2, "ok");
     await child.reply(2);
-    const { code, took } = await child.end();
-    assert.equal(code, 0);
-    assert.ok(took < 2_500, `it took ${took} ms`);
-    assert.match(child.stderr, /aborted AbortError/);
+    assert.equal((await child.end()).code, 0);
+    const [, milliseconds] = /aborted AbortError ([\d.]+)/.exec(child.stderr);
+    assert.ok(milliseconds >= 6_000, `aborted after ${milliseconds} ms`);
     assert.ok(!child.frames.some((it) => it.id === 1));
   });
 });
@@ -151,7 +154,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
       setInterval(() => {}, 1000);
       const app = new Server("t", { lifespan: () => ({ value: 1, close: () => console.error("closed") }) });
       app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 300, "finished")));
-      await app.run();`;
+      await app.run("stdio", { shutdownGraceMs: 600_000 });`;
     await withServer(source, async (child) => {
       await child.initialize();
       child.call(1, "slow");
@@ -174,7 +177,7 @@ test("a stream is read no further while 4 MiB wait for the event loop", async ()
     const app = new Server("t");
     app.tool("block", {}, () => {
       console.error("blocks");
-      const end = Date.now() + 20_000;
+      const end = Date.now() + 120_000;
       while (Date.now() < end && !existsSync(${JSON.stringify(counted)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
       return "ok";
     });
@@ -183,7 +186,7 @@ test("a stream is read no further while 4 MiB wait for the event loop", async ()
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "block");
-    while (!child.stderr.includes("blocks")) await new Promise((resolve) => setTimeout(resolve, 10));
+    await child.frame(() => child.stderr.includes("blocks"));
     const text = "x".repeat(1024 * 1024);
     for (let id = 2; id < 32; id++) child.call(id, "length", { text });
     await new Promise((resolve) => setTimeout(resolve, 700));
@@ -197,15 +200,18 @@ test("a stream is read no further while 4 MiB wait for the event loop", async ()
 });
 
 test("a second SIGINT ends the process at once with 130", async () => {
-  const source = `${TOOL} app.tool("forever", {}, () => new Promise(() => {})); await app.run("stdio", { shutdownGraceMs: 30_000 });`;
+  const source = `
+    ${TOOL}
+    app.tool("forever", {}, () => new Promise(() => {}));
+    process.once("SIGINT", () => setTimeout(() => console.error("lives on"), 200));
+    await app.run("stdio", { shutdownGraceMs: 60_000 });`;
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "forever");
     child.call(2, "ok");
     await child.reply(2);
     child.process.kill("SIGINT");
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    assert.equal(child.process.exitCode, null);
+    await child.frame(() => child.stderr.includes("lives on"));
     // Two signals that a busy process has not handled yet are delivered as one.
     const again = setInterval(() => child.process.kill("SIGINT"), 1_000);
     child.process.kill("SIGINT");
@@ -251,12 +257,10 @@ test("a call that runs out of time is answered and its signal fires, also while 
     await app.run();`;
   await withServer(source, async (child) => {
     await child.initialize();
-    const start = Date.now();
     child.call(1, "slow");
     const reply = await child.reply(1);
     assert.equal(reply.result.isError, true);
     assert.match(text(reply), /0\.15 s/);
-    assert.ok(Date.now() - start < 7_000);
     await child.frame(() => child.stderr.includes("fired"));
     child.call(2, "queued");
     child.call(3, "queued");
@@ -265,15 +269,28 @@ test("a call that runs out of time is answered and its signal fires, also while 
 });
 
 test("requests that came before the lifespan was entered wait for it, and a lifespan that fails ends the server", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const sent = join(folder, "sent");
   const source = `
-    const app = new Server("t", { lifespan: async () => { await new Promise((resolve) => setTimeout(resolve, 200)); return { value: "ready" }; } });
+    import { existsSync } from "node:fs";
+    const lifespan = async () => {
+      while (!existsSync(${JSON.stringify(sent)})) await new Promise((resolve) => setTimeout(resolve, 10));
+      return { value: "ready" };
+    };
+    const app = new Server("t", { lifespan });
     app.tool("life", {}, (_, ctx) => ctx.lifespan);
     await app.run();`;
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "life");
+    // This needs no handler, and it comes after the call.
+    child.send({ id: 2, method: "ping" });
+    await child.reply(2);
+    assert.ok(!child.frames.some((it) => it.id === 1));
+    writeFileSync(sent, "");
     assert.equal(text(await child.reply(1)), "ready");
   });
+  rmSync(folder, { recursive: true });
   await withServer(`const app = new Server("t", { lifespan: () => { throw new Error("no database"); } }); await app.run();`, async (child) => {
     assert.equal((await child.exited).code, 1);
     assert.match(child.stderr, /no database/);
@@ -292,20 +309,18 @@ test("two servers on one stdio are refused with the reason", async () => {
 test("a peer that reads slowly stops neither handlers nor timers, and loses nothing", async () => {
   const source = `
     const app = new Server("t");
-    app.tool("large", {}, () => "x".repeat(100_000));
+    let calls = 0;
+    app.tool("large", {}, () => (calls++, "x".repeat(100_000)));
     let ticks = 0;
-    setInterval(() => ticks++, 10);
-    app.tool("ticks", {}, () => ticks);
+    setInterval(() => calls === 500 && ++ticks === 20 && console.error("all ran, and timers tick"), 10);
     await app.run();`;
   await withServer(source, async (child) => {
     await child.initialize();
     child.process.stdout.pause();
     for (let id = 0; id < 500; id++) child.call(id, "large");
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await child.frame(() => child.stderr.includes("all ran, and timers tick"));
     child.process.stdout.resume();
     for (let id = 0; id < 500; id++) assert.equal(text(await child.reply(id)).length, 100_000);
-    child.call("t", "ticks");
-    assert.ok(Number(text(await child.reply("t"))) > 20);
   });
 });
 
@@ -336,7 +351,7 @@ test("calls that fail are answered although nobody reads stderr, and dropped log
     child.process.stderr.resume();
     // The number comes with the next message that is written.
     let id = calls;
-    const end = Date.now() + 20_000;
+    const end = Date.now() + 60_000;
     while (!/\d+ log messages were dropped, because standard error was not read/.test(child.stderr)) {
       assert.ok(Date.now() < end, `${child.stderr.length} characters, after ${id} calls, ending with ${child.stderr.slice(-300)}`);
       child.call(++id, "fail");
