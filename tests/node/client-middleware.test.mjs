@@ -37,7 +37,7 @@ function recorder() {
   return { seen, record };
 }
 
-const using = (options, use) => closing(Client.connect(shelf(), { timeoutMs: 10_000, ...options }), use);
+const using = (options, use) => closing(Client.connect(shelf(), { timeoutMs: 60_000, ...options }), use);
 
 for (const revision of eras) {
   test(`every request runs inside middleware, in the context of its caller: ${revision}`, async () => {
@@ -110,14 +110,18 @@ test("progress arrives, and an aborted call ends what its middleware sent", asyn
     return sent;
   };
   const app = shelf();
-  app.tool("forever", {}, (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
+  const stopping = new AbortController();
+  app.tool("forever", {}, (_, ctx) =>
+    new Promise((resolve) => {
+      ctx.signal.addEventListener("abort", resolve);
+      stopping.abort();
+    }),
+  );
   await closing(Client.connect(app, { middleware: [record, wait] }), async (client) => {
     const steps = [];
     await client.callTool("slow", {}, { onProgress: ({ progress }) => steps.push(progress) });
     assert.deepEqual(steps, [1, 2, 3]);
-    const stopping = new AbortController();
     const call = client.callTool("forever", {}, { signal: stopping.signal });
-    setTimeout(() => stopping.abort(), 50);
     await assert.rejects(call, { name: "AbortError" });
     await assert.rejects(sent, { name: "AbortError" });
   });
