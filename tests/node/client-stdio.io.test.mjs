@@ -4,13 +4,15 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 
 import { Client, ClientGroup, ConnectFailed, ConnectionLost, McpError, ProtocolError, UrlElicitationRequired } from "gudgeon";
 import { eras } from "gudgeon/testing";
 
+import { closing } from "./closing.mjs";
+import { withEnoughTime } from "./enough-time.mjs";
 import { fake, own } from "./fake-server.mjs";
+import { eventually } from "./http.mjs";
 
 const ADD = `app.tool("add", { input: { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } } }, output: { type: "integer" } }, ({ a, b }) => a + b);`;
 
@@ -96,11 +98,13 @@ test("a server that is silent about the probe counts as legacy", async () => {
   await client.close();
 });
 
-test("a server that never answers is given up", async () => {
+test("a server that never answers is given up", () => {
   const target = { command: "sh", args: ["-c", "echo thinking >&2; sleep 600"] };
-  await assert.rejects(
-    Client.connect(target, { revision: "2025-11-25", timeoutMs: 1_000 }),
-    (error) => error.kind === "timeout" && error.phase === "negotiate" && /thinking/.test(error.message),
+  return withEnoughTime((timeoutMs) =>
+    assert.rejects(
+      Client.connect(target, { revision: "2025-11-25", timeoutMs }),
+      (error) => error.kind === "timeout" && error.phase === "negotiate" && /thinking/.test(error.message),
+    ),
   );
 });
 
@@ -198,18 +202,22 @@ test("an aborted call is cancelled at the server", async () => {
   await client.close();
 });
 
-test("progress extends a call's time up to the cap", async () => {
+test("progress extends a call's time up to the cap", () => {
   const slow = fake(`
     if (legacy(message) || message.method !== "tools/call") return;
-    const { progressToken } = message.params._meta;
+    const { arguments: { answersAfter }, _meta: { progressToken } } = message.params;
     let step = 0;
     setInterval(() => send({ method: "notifications/progress", params: { progressToken, progress: ++step } }), 50);
-    if (message.params.name === "slow") setTimeout(() => answer(message, text("done")), 1_200);
+    if (answersAfter) setTimeout(() => answer(message, text("done")), answersAfter);
   `);
-  const client = await Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs: 3_000, connectTimeoutMs: 20_000 });
-  assert.equal((await client.callTool("slow", {}, { timeoutMs: 1_000 })).text, "done");
-  await assert.rejects(client.callTool("never", {}, { timeoutMs: 1_000 }), (error) => error.kind === "timeout" && /3 s in all/.test(error.message));
-  await client.close();
+  return withEnoughTime((timeoutMs) => {
+    const maxTimeoutMs = 3 * timeoutMs;
+    const cap = new RegExp(`${maxTimeoutMs / 1_000} s in all`);
+    return closing(Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs, connectTimeoutMs: 60_000 }), async (client) => {
+      assert.equal((await client.callTool("slow", { answersAfter: 1.2 * timeoutMs }, { timeoutMs })).text, "done");
+      await assert.rejects(client.callTool("never", {}, { timeoutMs }), (error) => error.kind === "timeout" && cap.test(error.message));
+    });
+  });
 });
 
 /** Sends 2,000 log messages, and the result after them if asked for. */
@@ -222,19 +230,22 @@ const FLOOD = fake(`
 for (const answers of [true, false]) {
   test(`a slow callback does not keep a client from ${answers ? "its result" : "its time limit"} and other tasks`, async () => {
     const seen = [];
+    let isSlow = true;
     const onLog = ({ data }) => {
       seen.push(data);
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     };
-    const client = await Client.connect(FLOOD, { revision: "2025-11-25", timeoutMs: 1_000, connectTimeoutMs: 20_000, onLog });
-    const call = client.callTool("flood", { answers });
+    const client = await Client.connect(FLOOD, { revision: "2025-11-25", connectTimeoutMs: 60_000, onLog });
+    const call = client.callTool("flood", { answers }, { timeoutMs: answers ? 60_000 : 1_000 });
     const outcome = call.then((result) => result.text, (error) => error.kind);
-    while (seen.length === 0) await sleep(1);
+    assert.ok(await eventually(() => seen.length > 0));
     assert.ok(seen.length < 1_000, "other tasks run between callbacks");
     assert.equal(await outcome, answers ? "flooded" : "timeout");
     await client.close();
+    // The other callbacks run before the process ends.
+    isSlow = false;
     assert.deepEqual(seen, Array.from(seen, (_, at) => at), "in their order");
-    assert.ok(seen.length < 1_500, `${seen.length} of 2,000 callbacks, 20 s of them, ran first`);
+    assert.ok(seen.length < 1_500, `${seen.length} of 2,000 callbacks, 40 s of them, ran first`);
   });
 }
 
@@ -246,14 +257,16 @@ test("messages before a result are delivered before it", async () => {
   await client.close();
 });
 
-test("all pages of a list share one time limit", async () => {
+test("all pages of a list share one time limit", () => {
   const endless = fake(`
     if (legacy(message) || message.method !== "tools/list") return;
     setTimeout(() => answer(message, { tools: [], nextCursor: String(message.id) }), 20);
   `);
-  const client = await Client.connect(endless, { revision: "2025-11-25", timeoutMs: 500, connectTimeoutMs: 20_000 });
-  await assert.rejects(client.listTools(), (error) => error.kind === "timeout" && /not all pages/.test(error.message));
-  await client.close();
+  return withEnoughTime((timeoutMs) =>
+    closing(Client.connect(endless, { revision: "2025-11-25", timeoutMs, connectTimeoutMs: 60_000 }), (client) =>
+      assert.rejects(client.listTools(), (error) => error.kind === "timeout" && /not all pages/.test(error.message)),
+    ),
+  );
 });
 
 test("a form whose check takes long does not stall other clients", async () => {
@@ -446,7 +459,7 @@ for (const kind of ["module", "commonjs"]) {
     `);
     let output = "";
     child.stdout.on("data", (text) => (output += text));
-    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
     const [code] = await once(child, "exit");
     clearTimeout(timer);
     assert.deepEqual([code, output.trim()], [0, "3"]);
@@ -457,22 +470,29 @@ test("a script lives on while its client is connected, and its server ends with 
   const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
   const gone = join(folder, "gone");
   const server = fake(`legacy(message)`, `process.stdin.on("end", () => require("node:fs").writeFileSync(${JSON.stringify(gone)}, ""));`);
-  const child = script("module", `await Client.connect(${JSON.stringify(server)}, { revision: "2025-11-25" }); console.log("connected");`);
+  // The timer does not keep the process alive: if the client does not either, the process ends before these turns.
+  const child = script("module", `
+    await Client.connect(${JSON.stringify(server)}, { revision: "2025-11-25" });
+    let turns = 0;
+    setInterval(() => ++turns === 100 && console.log("alive"), 1).unref();
+  `);
   const exited = once(child, "exit");
-  await once(child.stdout, "data");
-  assert.equal(await Promise.race([exited, sleep(700, "alive")]), "alive");
+  assert.equal(String(await Promise.race([exited, once(child.stdout, "data")])), "alive\n");
   child.kill();
   await exited;
-  for (let tries = 0; tries < 100 && !existsSync(gone); tries++) await sleep(50);
-  assert.ok(existsSync(gone));
+  assert.ok(await eventually(() => existsSync(gone)));
   rmSync(folder, { recursive: true });
 });
 
 test("a script that ends in the middle of calls ends cleanly", async () => {
+  const server = fake(`
+    if (legacy(message) || message.method !== "tools/call") return;
+    if (++calls === 100) send({ method: "notifications/message", params: { level: "info", data: "all are here" } });
+  `, "let calls = 0;");
   const child = script("module", `
-    const client = await Client.connect(${JSON.stringify(fake(`legacy(message)`))}, { revision: "2025-11-25" });
+    const onLog = () => setImmediate(() => process.exit(5));
+    const client = await Client.connect(${JSON.stringify(server)}, { revision: "2025-11-25", onLog });
     for (let call = 0; call < 100; call++) client.callTool("never").catch(() => {});
-    setTimeout(() => process.exit(5), 50);
   `);
   assert.deepEqual(await once(child, "exit"), [5, null]);
 });
@@ -484,7 +504,7 @@ test("a script ends by itself when the server has died, or could not be started"
     `await Client.connect({ command: "gudgeon-no-such-program" }).catch(() => {});`,
   ]) {
     const child = script("module", body);
-    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
     const [code, signal] = await once(child, "exit");
     clearTimeout(timer);
     assert.deepEqual([code, signal], [0, null]);
