@@ -16,7 +16,7 @@ test("nothing for a URL declines and is logged once", async () => {
     for (let n = 0; n < 2; n++) console.log((await client.callTool("visit", {}, { throwOnError: false })).text);
     await client.close();`;
   const cwd = new URL("../..", import.meta.url);
-  const ran = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd, timeout: 30_000 });
+  const ran = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd, timeout: 60_000 });
   assert.equal(ran.stdout, "The user declined: In?\n".repeat(2));
   const warning = "onElicit returned nothing for a URL, which declines it; return true once the user has agreed";
   assert.equal(ran.stderr.split(warning).length, 2, ran.stderr);

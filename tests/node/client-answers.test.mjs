@@ -37,7 +37,7 @@ app.tool("forEver", {}, async (_, ctx) => {
 });
 app.tool("roots", {}, async (_, ctx) => ("roots" in ctx.client.capabilities ? (await ctx.roots()).map(({ uri }) => uri).join() : "none"));
 
-const using = (options, use) => closing(Client.connect(app, { timeoutMs: 10_000, ...options }), use);
+const using = (options, use) => closing(Client.connect(app, { timeoutMs: 60_000, ...options }), use);
 
 for (const era of asking) {
   test(`one callback answers requests and rounds, in ${era}`, async () => {

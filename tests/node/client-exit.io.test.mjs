@@ -13,7 +13,7 @@ test("an in-memory client that is not closed keeps no process alive; a call and 
       app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 50, "answered").unref()));
       ${source}
     `;
-    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 30_000 };
+    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 60_000 };
     return execFileSync(process.execPath, ["--input-type=module", "-e", code], options);
   };
   assert.equal(run(`await Client.connect(app); console.log("end");`), "end\n");
@@ -45,7 +45,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
       app.tool("late", {}, () => 1);
       ${revision < "2026" ? 'client.setRoots(["file:///c"]);' : ""}
     `;
-    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 30_000 };
+    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 60_000 };
     const output = execFileSync(process.execPath, ["--input-type=module", "-e", code], options).trimEnd().split("\n");
     assert.deepEqual(output.slice(0, 2), ["yes in file:///a", "no in file:///b"]);
     // Nothing waits for these messages but the callbacks.

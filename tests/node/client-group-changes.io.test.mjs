@@ -15,7 +15,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
   test(`changes name their server: ${revision}`, async () => {
     const [a, b] = [shelf("a"), shelf("b")];
     const targets = { one: a, two: b, gone: { command: "gudgeon-no-such-program" } };
-    const group = await ClientGroup.connect(targets, { revision, timeoutMs: 10_000 });
+    const group = await ClientGroup.connect(targets, { revision, timeoutMs: 60_000 });
     const changes = await group.subscribe({ uris: ["b://about"], tools: true }).open();
     a.notifyUpdated("a://about");
     a.tools.disable("tidy");

@@ -9,6 +9,8 @@ import { test } from "node:test";
 
 import { AuthError, ClientGroup, ConnectFailed, Server } from "gudgeon";
 
+import { eventually } from "./http.mjs";
+
 function shelf(name) {
   const app = new Server(name);
   app.tool("who", {}, () => name);
@@ -30,11 +32,6 @@ async function freeUrl() {
   }
 }
 
-async function until(condition) {
-  const end = Date.now() + 5_000;
-  while (!condition() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
-}
-
 const names = async (group) => (await group.listTools()).map(({ name }) => name);
 
 test("a server that starts later joins the group", async () => {
@@ -47,7 +44,7 @@ test("a server that starts later joins the group", async () => {
   await assert.rejects(group.callTool("late_who"), (error) => error instanceof ConnectFailed && error.target === at);
   const listening = await shelf("late").listen(at);
   // Nothing asks for it, so that the attempt is one in the background.
-  await until(() => group.clients.size === 2 && reached.length === 1);
+  await eventually(() => group.clients.size === 2 && reached.length === 1);
   assert.equal(group.clients.get("late").server.name, "late");
   assert.deepEqual(reached, [[true, true, "late"]]);
   assert.equal(group.errors.size, 0);
@@ -105,7 +102,7 @@ test("servers start at the same time", async () => {
     import { Server } from ${JSON.stringify(import.meta.resolve("gudgeon"))};
     const [here, name] = process.argv.slice(2);
     writeFileSync(here + "/" + name, "");
-    const end = Date.now() + 20_000;
+    const end = Date.now() + 60_000;
     while (readdirSync(here).length < 3) {
       if (Date.now() > end) process.exit(1);
       await new Promise((resolve) => setTimeout(resolve, 10));
@@ -152,7 +149,7 @@ for (const revision of ["2025-11-25", "2026-07-28"]) {
     });
     const group = await ClientGroup.connect({ a: shelf("a"), b: app }, options);
     await group.callTool("b_change");
-    await until(() => told.length === 2);
+    await eventually(() => told.length === 2);
     assert.deepEqual(told.sort(), [["b", "hello"], ["b", "tools"]]);
     await group.close();
   });

@@ -8,7 +8,7 @@ import { Client, McpError } from "gudgeon";
 
 const folder = fileURLToPath(new URL("../client_transcripts/", import.meta.url));
 const files = readdirSync(folder).filter((file) => file.endsWith(".txt")).sort();
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** The text `<any>` stands for any text. */
 function equal(expected, actual) {

@@ -139,11 +139,11 @@ test("a signal cancels the call and its handler", async () => {
   const heard = new Promise((resolve) => (cancelled = resolve));
   const abort = new AbortController();
   app.tool("wait", {}, (_, ctx) => new Promise((_, reject) => {
-    setTimeout(() => abort.abort(new Error("enough")), 10);
     ctx.signal.addEventListener("abort", () => {
       cancelled();
       reject(ctx.signal.reason);
     });
+    abort.abort(new Error("enough"));
   }));
   const client = await connect(app);
   const call = client.callTool("wait", {}, { signal: abort.signal });

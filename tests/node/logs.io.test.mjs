@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { test } from "node:test";
 
 import { Client, Server } from "gudgeon";
+
+import { eventually } from "./http.mjs";
 
 const run = promisify(execFile);
 
@@ -27,13 +28,6 @@ function recorder() {
   return { lines, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-async function eventually(what) {
-  for (let left = 500; !what(); left--) {
-    assert.ok(left > 0);
-    await sleep(10);
-  }
-}
-
 async function stderrOf(program, env = {}) {
   const script = `import { Client, Server } from "gudgeon"; const TARGET = ${JSON.stringify(TARGET)}; ${program}`;
   const { stderr } = await run(process.execPath, ["--input-type=module", "-e", script], { env: { ...process.env, ...env } });
@@ -45,7 +39,7 @@ test("an event of the core reaches a client's logger with its level and fields",
   const client = await Client.connect(TARGET, { revision: "2025-06-18", logger });
   await client.ping();
   await client.close();
-  await eventually(() => logger.lines.length > 0);
+  assert.ok(await eventually(() => logger.lines.length > 0));
   const [level, message, fields] = logger.lines[0];
   assert.deepEqual([level, message], ["warn", PROBLEM]);
   assert.equal(typeof fields.problem, "string");
@@ -64,7 +58,7 @@ test("a server's reports go to its own logger only", async () => {
   new Server("other", { logger: second });
   const client = await Client.connect(app);
   await client.callTool("break", {}, { throwOnError: false });
-  await eventually(() => first.lines.length > 0);
+  assert.ok(await eventually(() => first.lines.length > 0));
   assert.equal(first.lines[0][0], "error");
   assert.match(first.lines[0][1], /no such row/);
   await client.close();
@@ -77,7 +71,7 @@ test("the errors of a client's callbacks go to its logger", async () => {
   app.tool("count", {}, async (_, ctx) => { await ctx.progress(1); return 1; });
   const client = await Client.connect(app, { logger, onProgress: () => { throw new Error("no room"); } });
   await client.callTool("count");
-  await eventually(() => logger.lines.length > 0);
+  assert.ok(await eventually(() => logger.lines.length > 0));
   await client.close();
   assert.deepEqual([logger.lines[0][0], logger.lines[0][1]], ["error", "onProgress failed:"]);
   assert.match(String(logger.lines[0][2]), /no room/);

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 
 import { Cancelled, Client, Declined, ProtocolError, Server, ask, cancelled, declined } from "gudgeon";
 
-import { call } from "./http.mjs";
+import { call, eventually } from "./http.mjs";
 import { REFUSED, accept, boolean, deleting, firstRound, later, string, using } from "./rounds.mjs";
 
 describe("a handler waits", () => {
@@ -195,8 +195,7 @@ describe("a handler that has to leave is stopped", () => {
     return using([app], async (client) => {
       const round = await firstRound(client);
       const outcome = () => client.callToolRound("deletes", {}, round).then(() => undefined, (error) => error);
-      let error;
-      for (const end = Date.now() + 10_000; !error && Date.now() < end; error = await outcome()) await new Promise((resolve) => setTimeout(resolve, 20));
+      const error = await eventually(outcome);
       assert.ok(error);
       await assert.rejects(Promise.reject(error), REFUSED);
     });

@@ -4,6 +4,8 @@ import { Worker } from "node:worker_threads";
 
 import { Server, currentContext, middleware } from "gudgeon";
 
+import { eventually } from "./http.mjs";
+
 /** A wire in memory: what is put in is received, what the server sends is kept. */
 class Wire {
   sent = [];
@@ -30,12 +32,9 @@ class Wire {
   }
 
   async reply(id) {
-    for (let tries = 0; tries < 500; tries++) {
-      const found = this.sent.find((it) => it.id === id);
-      if (found) return found;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    throw new Error(`no reply to ${id}: ${JSON.stringify(this.sent)}`);
+    const found = await eventually(() => this.sent.find((it) => it.id === id));
+    if (!found) throw new Error(`no reply to ${id}: ${JSON.stringify(this.sent)}`);
+    return found;
   }
 }
 

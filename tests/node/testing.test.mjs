@@ -10,6 +10,7 @@ import { connect, eras, Recorder } from "gudgeon/testing";
 import * as z from "zod";
 
 import { closing } from "./closing.mjs";
+import { eventually } from "./http.mjs";
 
 const asking = ["2025-06-18", "2025-11-25", "2026-07-28"];
 const modern = "2026-07-28";
@@ -153,17 +154,29 @@ test("a recorder writes the messages", async () => {
 });
 
 test("faults are the same for the same seed", async () => {
+  class Counting extends Recorder {
+    sent = 0;
+    record(mark) {
+      if (mark === ">") this.sent++;
+    }
+  }
   const lost = async (seed) => {
-    const client = await connect(echo(), { faults: { seed, drop: 0.3 }, revision: "2025-11-25" });
+    const recorder = new Counting(join(tmpdir(), "nothing is written"));
+    const client = await connect(echo(), { faults: { seed, drop: 0.3 }, recorder, revision: "2025-11-25" });
+    const call = () => client.callTool("echo", { text: "" });
     const calls = [];
     for (let n = 0; n < 20; n++) {
-      calls.push(client.callTool("echo", { text: "" }, { timeoutMs: 10_000 }));
       // Calls that are made at once may be sent in another order.
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      const before = recorder.sent;
+      calls.push(call());
+      assert.ok(await eventually(() => recorder.sent > before));
     }
-    const outcomes = await Promise.allSettled(calls);
+    const outcomes = Promise.allSettled(calls);
+    // Answers come in the order of the calls: after one to a later call, none to these is still on its way.
+    let isAnswered = false;
+    await eventually(() => isAnswered || void call().then(() => (isAnswered = true), () => {}));
     await client.close();
-    return outcomes.map(({ status }) => status);
+    return (await outcomes).map(({ status }) => status);
   };
   const [one, same] = await Promise.all([lost(1), lost(1)]);
   assert.deepEqual(one, same);

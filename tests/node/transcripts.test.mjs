@@ -14,7 +14,7 @@ const header = (lines, name) => lines.find((line) => line.startsWith(`${name}: `
 const all = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".txt")).sort();
 // Transcripts for other transports are tested from Python, with this server as well.
 const files = all.filter((file) => (header(readFileSync(folder + file, "utf8").split("\n"), "wires") ?? "stdio").includes("stdio"));
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** Integers that a double can't hold become texts, so that they are compared digit by digit. */
 const parse = (json) => JSON.parse(json.replace(/([:[,]\s*)(-?\d{16,})(?=[,}\]])/g, '$1"$2"'));

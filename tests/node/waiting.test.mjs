@@ -22,7 +22,7 @@ function waiting(options) {
 
 for (const name of ["waits", "returns"]) {
   for (const revision of ERAS) {
-    test(`waiting takes no place: ${name}, ${revision}`, { timeout: 20_000 }, async () => {
+    test(`waiting takes no place: ${name}, ${revision}`, { timeout: 60_000 }, async () => {
       const client = await Client.connect(waiting(), {
         revision,
         onElicit: async () => {
@@ -35,7 +35,7 @@ for (const name of ["waits", "returns"]) {
     });
   }
 
-  test(`a client that never answers is waited for so long and no longer: ${name}`, { timeout: 20_000 }, async () => {
+  test(`a client that never answers is waited for so long and no longer: ${name}`, { timeout: 60_000 }, async () => {
     // Nothing else happens meanwhile: the timer must find the end of the time by itself.
     const client = await Client.connect(waiting({ parkTtlMs: 50 }), { revision: "2025-11-25", onElicit: () => new Promise(() => {}) });
     await assert.rejects(client.callTool(name, { asks: true }), {

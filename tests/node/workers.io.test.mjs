@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 function serve(options, env = {}) {
   return spawnSync(process.execPath, [fileURLToPath(new URL("cluster.mjs", import.meta.url))], {
-    encoding: "utf8", timeout: 20_000, env: { ...process.env, OPTIONS: JSON.stringify(options), ...env },
+    encoding: "utf8", timeout: 60_000, env: { ...process.env, OPTIONS: JSON.stringify(options), ...env },
   });
 }
 
