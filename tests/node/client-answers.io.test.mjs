@@ -6,6 +6,9 @@ import { promisify } from "node:util";
 
 import { Client, Server } from "gudgeon";
 
+import { closing } from "./closing.mjs";
+import { withEnoughTime } from "./enough-time.mjs";
+
 // A process of its own: the log says it once a process.
 test("nothing for a URL declines and is logged once", async () => {
   const source = `
@@ -22,11 +25,13 @@ test("nothing for a URL declines and is logged once", async () => {
   assert.equal(ran.stderr.split(warning).length, 2, ran.stderr);
 });
 
-test("a user who takes longer than the timeout is waited for", async () => {
-  const app = new Server("asks");
-  app.tool("name", {}, async (_, ctx) => await ctx.elicit("Name?", { type: "string" }));
-  const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_200, "E"));
-  const client = await Client.connect(app, { onElicit, timeoutMs: 1_000 });
-  assert.equal((await client.callTool("name")).text, "E");
-  await client.close();
-});
+test("a user who takes longer than the timeout is waited for", () =>
+  withEnoughTime((timeoutMs) => {
+    const app = new Server("asks");
+    app.tool("name", {}, async (_, ctx) => await ctx.elicit("Name?", { type: "string" }));
+    const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1.2 * timeoutMs, "E"));
+    return closing(Client.connect(app, { onElicit, timeoutMs }), async (client) => {
+      assert.equal((await client.callTool("name")).text, "E");
+    });
+  }),
+);

@@ -7,14 +7,11 @@ import { test } from "node:test";
 
 import { ClientGroup } from "gudgeon";
 
-/** A server that ends once all servers have seen the end of their input, or at SIGTERM. */
+/** A server that ends once all servers have seen the end of their input, also after SIGTERM. */
 const PATIENT = `
 const { readdirSync, writeFileSync } = require("node:fs");
 const [folder, name, count] = process.argv.slice(1);
-process.on("SIGTERM", () => {
-  writeFileSync(folder + "/terminated " + name, "");
-  process.exit(1);
-});
+process.on("SIGTERM", () => {});
 const lines = require("node:readline").createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   const { id, method } = JSON.parse(line);
@@ -23,7 +20,11 @@ lines.on("line", (line) => {
 });
 lines.on("close", () => {
   writeFileSync(folder + "/ended " + name, "");
-  setInterval(() => readdirSync(folder).filter((it) => it.startsWith("ended")).length >= count && process.exit(0), 10);
+  setInterval(() => {
+    if (readdirSync(folder).filter((it) => it.startsWith("ended")).length < count) return;
+    writeFileSync(folder + "/saw all " + name, "");
+    process.exit(0);
+  }, 10);
 });
 `;
 
@@ -34,5 +35,5 @@ test("a group closes its clients at the same time", async () => {
   const group = await ClientGroup.connect(targets, { revision: "2025-11-25" });
   assert.equal(group.clients.size, 3);
   await group.close();
-  assert.deepEqual(readdirSync(folder).sort(), ["ended a", "ended b", "ended c"]);
+  assert.deepEqual(readdirSync(folder).sort(), ["ended a", "ended b", "ended c", "saw all a", "saw all b", "saw all c"]);
 });

@@ -171,8 +171,8 @@ test("what the server does not acknowledge is named", async () => {
 });
 
 test("a server that does not acknowledge is not waited for", async () => {
-  const client = await Client.connect(listening(""), { timeoutMs: 3_000, connectTimeoutMs: 20_000 });
-  await assert.rejects(client.subscribe({ uris: ["a://b"] }).next(), (error) => error instanceof CallTimeout && /not acknowledged in 3 s/.test(error.message));
+  const client = await Client.connect(listening(""), { timeoutMs: 500, connectTimeoutMs: 60_000 });
+  await assert.rejects(client.subscribe({ uris: ["a://b"] }).next(), (error) => error instanceof CallTimeout && /not acknowledged in (0\.5 s|500 ms)/.test(error.message));
   await client.close();
 });
 
@@ -216,7 +216,7 @@ test("a server that ends again and again is given up", async () => {
   const iterate = async () => {
     for await (const _ of client.subscribe({ uris: ["a://b"] }));
   };
-  const end = sleep(20_000, "too late", { ref: false });
+  const end = sleep(60_000, "too late", { ref: false });
   await assert.rejects(Promise.race([iterate(), end]), ConnectionLost);
   await client.close();
 });

@@ -4,6 +4,7 @@ import { test } from "node:test";
 
 import { Server } from "gudgeon";
 
+import { eventually } from "./http.mjs";
 import { CALL_HEADERS, META, withMount } from "./mounts.mjs";
 
 for (const mount of ["node:http", "hono"]) {
@@ -14,7 +15,9 @@ for (const mount of ["node:http", "hono"]) {
       const text = { type: "string", pattern: "(?=.*[a-z])(?=.*[0-9]).{8}" };
       app.tool("big", { input: { type: "object", properties: { text } } }, () => "taken");
       app.tool("small", {}, () => "done");
-      await withMount(mount, app, async (url) => {
+      await withMount(mount, app, async (url, host) => {
+        let read = 0;
+        host.on("request", (request) => request.once("end", () => read++));
         const call = async (name, given) => {
           const params = { name, arguments: given, _meta: META };
           const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
@@ -22,8 +25,7 @@ for (const mount of ["node:http", "hono"]) {
         };
         let answered = 0;
         const slow = Array.from({ length: 40 }, () => call("big", { text: "b".repeat(length) }).finally(() => answered++));
-        // The event loop has read them.
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        assert.ok(await eventually(() => read === 40));
         assert.match(await call("small", {}), /done/);
         assert.ok(answered < 40, "a call waited for the checks of others");
         for (const said of await Promise.all(slow)) assert.match(said, /takes too many steps/);
