@@ -460,7 +460,7 @@ for (const kind of ["module", "commonjs"]) {
     let output = "";
     child.stdout.on("data", (text) => (output += text));
     const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
-    const [code] = await once(child, "exit");
+    const [code] = await once(child, "close");
     clearTimeout(timer);
     assert.deepEqual([code, output.trim()], [0, "3"]);
   });
