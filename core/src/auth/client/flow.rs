@@ -11,7 +11,7 @@ use super::{
     dpop::Prover,
     failure,
     grants::Purpose,
-    records::{self, CredentialsRecord, ServerRecord},
+    records::{self, ClientRecord, CredentialsRecord, ServerRecord},
     registration,
     settings::Grant,
     sign_in::{Answer, Output, STEP_TIME, SignIn, StepId, Task},
@@ -60,6 +60,8 @@ pub(super) struct Flow {
     pub(super) has_browser: bool,
     /// True if there is no refresh token, or it was rejected.
     pub(super) cannot_refresh: bool,
+    /// The client that was registered for this sign-in. The one before keeps its tokens until there are others.
+    pub(super) client: Option<ClientRecord>,
 }
 
 #[derive(Debug)]
@@ -107,6 +109,7 @@ impl Flow {
             has_lock: false,
             has_browser: false,
             cannot_refresh: false,
+            client: None,
         }
     }
 }
@@ -179,6 +182,10 @@ impl SignIn {
     /// Ends the flow and lets all requests that wait go on or fail.
     pub(super) fn finish(&mut self, outcome: &Result<(), Error>) {
         let Some(flow) = self.flow.take() else { return };
+        // The next attempt need not register again.
+        if self.credentials.tokens.is_none() && flow.client.is_some() {
+            self.credentials.client = flow.client;
+        }
         if flow.has_lock {
             self.outputs.push_back(Output::Unlock);
         }
@@ -263,7 +270,7 @@ impl SignIn {
                 })?;
                 let client = registration::read(&response, server, &redirect_uri)?;
                 let id = client.id.clone();
-                self.credentials.client = Some(client);
+                self.flow()?.client = Some(client);
                 self.authorize(at, id, redirect_uri)
             }
             (Step::Authorize(authorization), Answer::Text(redirected)) => {

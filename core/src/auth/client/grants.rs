@@ -127,10 +127,13 @@ impl SignIn {
         Ok(match self.registration()? {
             Registration::Given(client) => Identity::given(client, server),
             Registration::Document(_) => Identity::public(Some(id.to_owned())),
-            Registration::Dynamic => match &self.credentials.client {
-                Some(client) => Identity::registered(client, server),
-                None => Identity::public(Some(id.to_owned())),
-            },
+            Registration::Dynamic => {
+                let new = self.flow.as_ref().and_then(|it| it.client.as_ref());
+                match new.or(self.credentials.client.as_ref()) {
+                    Some(client) => Identity::registered(client, server),
+                    None => Identity::public(Some(id.to_owned())),
+                }
+            }
         })
     }
 
@@ -331,6 +334,9 @@ impl SignIn {
             if tokens.granted == tokens.requested {
                 tokens.granted = granted;
             }
+        }
+        if let Some(client) = self.flow()?.client.take() {
+            self.credentials.client = Some(client);
         }
         self.credentials.tokens = Some(tokens);
         self.generation += 1;

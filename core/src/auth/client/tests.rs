@@ -178,6 +178,54 @@ fn a_step_up_requests_the_union_of_scopes() {
     assert!(matches!(world.reject(3, &mut attempts, 403, ""), Reply::Stands));
 }
 
+/// Tokens belong to the client that they were granted to (RFC 6749, section 10.4).
+#[test]
+fn a_sign_in_that_is_declined_leaves_the_tokens_to_the_client_that_got_them() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    // At another port the client is registered again.
+    world.port = 8;
+    world.documents.insert(REGISTER.to_owned(), json!({ "client_id": "another" }));
+    let allow =
+        std::mem::replace(&mut world.redirect, |it| it.replace("code=c0de", "error=access_denied"));
+    let write = r#"Bearer error="insufficient_scope", scope="write""#;
+    assert!(matches!(world.reject(1, &mut Attempts::default(), 403, write), Reply::Wait));
+    let declined = world.run().remove(0).1.unwrap_err();
+    assert!(declined.contains("declined"), "{declined}");
+    assert!(world.opened[1].contains("&client_id=another&"), "{}", world.opened[1]);
+
+    world.unix += 5_000;
+    assert!(world.want(2));
+    assert_eq!(world.run(), [(Ticket(2), Ok(()))]);
+    let form = world.form();
+    assert!(form.contains("refresh_token=r1&") && form.ends_with("client_id=registered"), "{form}");
+
+    world.redirect = allow;
+    assert!(matches!(world.reject(3, &mut Attempts::default(), 403, write), Reply::Wait));
+    assert_eq!(world.run(), [(Ticket(3), Ok(()))]);
+    assert!(world.form().ends_with("client_id=another"), "{}", world.form());
+    world.unix += 5_000;
+    assert!(world.want(4));
+    world.run();
+    let form = world.form();
+    assert!(
+        form.contains("grant_type=refresh_token") && form.ends_with("client_id=another"),
+        "{form}"
+    );
+}
+
+/// Each registration leaves a client at the authorization server.
+#[test]
+fn a_first_sign_in_that_is_declined_keeps_the_registration() {
+    let mut world = World::new(interactive());
+    let allow =
+        std::mem::replace(&mut world.redirect, |it| it.replace("code=c0de", "error=access_denied"));
+    world.sign_in().unwrap_err();
+    world.redirect = allow;
+    world.sign_in().unwrap();
+    assert_eq!(world.asked.iter().filter(|(url, _)| url == REGISTER).count(), 1);
+}
+
 #[test]
 fn endless_rejections_end() {
     let mut world = World::new(interactive());

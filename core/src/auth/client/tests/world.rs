@@ -34,6 +34,8 @@ pub(super) struct World {
     pub(super) nonce: Option<&'static str>,
     /// Changes the URL to which the browser is redirected.
     pub(super) redirect: fn(String) -> String,
+    /// The port at which the redirect is received.
+    pub(super) port: u16,
     /// The requests, as method and URL, with the form's fields.
     pub(super) asked: Vec<(String, String)>,
     pub(super) opened: Vec<String>,
@@ -91,6 +93,7 @@ impl World {
             tokens: vec![granted("t1"), granted("t2"), granted("t3"), granted("t4")],
             nonce: None,
             redirect: |it| it,
+            port: 7,
             asked: Vec::new(),
             opened: Vec::new(),
             outcomes: Vec::new(),
@@ -144,11 +147,13 @@ impl World {
                 self.locks += 1;
                 Answer::Stored(Ok(()))
             }
-            Task::Listen(..) => Answer::Text(Ok("http://127.0.0.1:7/callback".into())),
+            Task::Listen(..) => {
+                Answer::Text(Ok(format!("http://127.0.0.1:{}/callback", self.port)))
+            }
             Task::Open { url, state } => {
                 self.opened.push(url);
-                let back =
-                    format!("http://127.0.0.1:7/callback?code=c0de&state={}", state.expose());
+                let (port, state) = (self.port, state.expose());
+                let back = format!("http://127.0.0.1:{port}/callback?code=c0de&state={state}");
                 Answer::Text(Ok((self.redirect)(back)))
             }
             Task::Identify => Answer::Text(Ok("ident1ty".into())),
