@@ -61,11 +61,12 @@ dev: $(VENV)/.stamp node_modules/.stamp ## both bindings with the profile `dev`,
 
 setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
 
-$(VENV)/.stamp: tests/requirements.txt
+$(VENV)/.stamp: tests/requirements.txt tests/requirements-uv.txt
 	@echo "set-up: Python packages into $(VENV)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check $$(grep ^uv== tests/requirements.txt)
-	@$(PY) -m uv pip install --quiet --system-certs --compile-bytecode --python $(PY) --requirement tests/requirements.txt
+	@# Not beside Python, where tests would find it on their path.
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --target $(VENV)/uv --requirement tests/requirements-uv.txt
+	@$(VENV)/uv/bin/uv pip install --quiet --system-certs --compile-bytecode --python $(PY) --requirement tests/requirements.txt
 	@touch $@
 
 node_modules/.stamp: package-lock.json

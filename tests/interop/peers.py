@@ -16,7 +16,7 @@ VENVS = {
     "pyservers": "requirements-servers.txt",
     "fastmcp": "requirements-fastmcp.txt",
 }
-UV = [sys.executable, "-m", "uv", "--quiet"]
+UV = [str(ROOT / ".venv/uv/bin/uv"), "--quiet"]
 RMCP = ["cargo", "build", "--quiet", "--locked", "--manifest-path", LOCKS / "rmcp/Cargo.toml", "--target-dir"]
 
 
