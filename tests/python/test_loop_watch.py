@@ -25,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Steps:
-    """Counts what the watch has done, by the names of its methods, so that tests wait for that and not for some time."""
+    """Counts what the watch has done, by the names of its methods, so that tests wait for that instead of some time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._counts = {"_beat": 0, "_blocker": 0, "_name": 0}
