@@ -35,7 +35,9 @@ def python_stub():
     """Returns the generated stub of the extension module."""
     maturin = Path(sys.executable).parent / "maturin"
     with tempfile.TemporaryDirectory() as folder:
-        command = [maturin, "generate-stubs", "--quiet", "--profile", "dev", "--features", "stubs", "--out", folder]
+        # Rust's tests compile the core with the second feature, and then it need not be compiled again.
+        features = "stubs,gudgeon/simulation"
+        command = [maturin, "generate-stubs", "--quiet", "--profile", "dev", "--features", features, "--out", folder]
         subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "VIRTUAL_ENV": str(ROOT / ".venv")})
         return (Path(folder) / "gudgeon/_native.pyi").read_text()
 
