@@ -120,7 +120,7 @@ impl Connector {
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
         let (begun, limit) = (clock::now(), session.connect_timeout);
-        let time_left = || limit.map(|it| it.saturating_sub(clock::since(begun)));
+        let time_left = || limit.map(|time| time.saturating_sub(clock::since(begun)));
         let known = Arc::new(Known::new(self.options.cache_results));
         let (changing, mirrored) = (Arc::clone(&known), Arc::clone(&known));
         let (hooks, asked) = (Arc::clone(&self.hooks), Arc::clone(&self.questions));

@@ -68,7 +68,8 @@ impl Attempts {
     /// up.
     pub(super) fn next(&mut self) -> Option<Duration> {
         let wait = with_jitter(delay(self.number));
-        let is_over = self.limits.deadline.is_some_and(|it| clock::since(self.began) + wait > it);
+        let is_over =
+            self.limits.deadline.is_some_and(|limit| clock::since(self.began) + wait > limit);
         if self.number >= self.limits.attempts || is_over {
             return None;
         }

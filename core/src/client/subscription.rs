@@ -208,7 +208,7 @@ impl Shared {
 
     fn may_reopen(&self, error: &Error, client: &Reconnecting) -> bool {
         let source = lock(&self.source);
-        let is_quick = source.since.is_some_and(|it| clock::since(it) < MIN_LIFE);
+        let is_quick = source.since.is_some_and(|start| clock::since(start) < MIN_LIFE);
         // Over an open connection the subscription was renewed as far as that is possible.
         let is_lost = client.is_lost(&client.current());
         error.kind == ErrorKind::Lost && is_lost && !source.is_closed && !is_quick

@@ -76,7 +76,7 @@ pub fn free_port() -> u16 {
 /// Connects to the server at a port. Errors with `ConnectionRefused` if there is none.
 pub fn connect(port: u16) -> io::Result<DuplexStream> {
     let (ours, theirs) = duplex(BUFFER);
-    let accepted = listeners().get(&port).is_some_and(|it| it.send(theirs).is_ok());
+    let accepted = listeners().get(&port).is_some_and(|listener| listener.send(theirs).is_ok());
     match accepted {
         true => Ok(ours),
         false => Err(io::ErrorKind::ConnectionRefused.into()),

@@ -42,7 +42,7 @@ async fn watched(builder: ClientBuilder) -> (Client, Arc<AtomicBool>) {
             flag.store(true, Ordering::SeqCst);
         }
     });
-    let builder = builder.options(|it| it.timeout = None);
+    let builder = builder.options(|options| options.timeout = None);
     (builder.connect().await.expect("connects"), received)
 }
 

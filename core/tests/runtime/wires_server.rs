@@ -235,7 +235,7 @@ async fn unix_sockets() {
 #[tokio::test(start_paused = true)]
 async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
     let listening =
-        server().options(|it| it.max_message = 1000).listen(memory::LINES).await.unwrap();
+        server().options(|options| options.max_message = 1000).listen(memory::LINES).await.unwrap();
     let stream = memory::connect(listening.url());
     let mut stream = BufReader::new(stream);
     for line in ["x".repeat(2000), "{}".to_owned()] {

@@ -437,7 +437,7 @@ impl SignIn {
                 // Checked before the user is bothered.
                 self.registration()?;
                 let registered = self.credentials.client.as_ref().filter(|_| client.is_none());
-                let preferred = registered.and_then(|it| port_of(&it.redirect_uri));
+                let preferred = registered.and_then(ClientRecord::redirect_port);
                 self.go(at, Step::Listen, Task::Listen(port, preferred));
                 Ok(())
             }
@@ -492,10 +492,4 @@ impl SignIn {
     pub(super) fn store_failed(&self, problem: &str) -> Error {
         failure(format!("the token store ({}): {problem}", self.settings.store))
     }
-}
-
-/// Returns the port of a redirect URL on this machine.
-fn port_of(redirect_uri: &str) -> Option<u16> {
-    let authority = redirect_uri.strip_prefix("http://")?.split('/').next()?;
-    authority.rsplit_once(':')?.1.parse().ok()
 }

@@ -128,7 +128,7 @@ impl SignIn {
             Registration::Given(client) => Identity::given(client, server),
             Registration::Document(_) => Identity::public(Some(id.to_owned())),
             Registration::Dynamic => {
-                let new = self.flow.as_ref().and_then(|it| it.client.as_ref());
+                let new = self.flow.as_ref().and_then(|flow| flow.client.as_ref());
                 match new.or(self.credentials.client.as_ref()) {
                     Some(client) => Identity::registered(client, server),
                     None => Identity::public(Some(id.to_owned())),

@@ -50,6 +50,14 @@ pub(super) struct ClientRecord {
     pub(super) redirect_uri: String,
 }
 
+impl ClientRecord {
+    /// Returns the port of the redirect URL, if that is on this machine.
+    pub(super) fn redirect_port(&self) -> Option<u16> {
+        let authority = self.redirect_uri.strip_prefix("http://")?.split('/').next()?;
+        authority.rsplit_once(':')?.1.parse().ok()
+    }
+}
+
 /// An access token and what renews it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Tokens {

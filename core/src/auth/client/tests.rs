@@ -186,8 +186,9 @@ fn a_sign_in_that_is_declined_leaves_the_tokens_to_the_client_that_got_them() {
     // At another port the client is registered again.
     world.port = 8;
     world.documents.insert(REGISTER.to_owned(), json!({ "client_id": "another" }));
-    let allow =
-        std::mem::replace(&mut world.redirect, |it| it.replace("code=c0de", "error=access_denied"));
+    let allow = std::mem::replace(&mut world.redirect, |url| {
+        url.replace("code=c0de", "error=access_denied")
+    });
     let write = r#"Bearer error="insufficient_scope", scope="write""#;
     assert!(matches!(world.reject(1, &mut Attempts::default(), 403, write), Reply::Wait));
     let declined = world.run().remove(0).1.unwrap_err();
@@ -218,8 +219,9 @@ fn a_sign_in_that_is_declined_leaves_the_tokens_to_the_client_that_got_them() {
 #[test]
 fn a_first_sign_in_that_is_declined_keeps_the_registration() {
     let mut world = World::new(interactive());
-    let allow =
-        std::mem::replace(&mut world.redirect, |it| it.replace("code=c0de", "error=access_denied"));
+    let allow = std::mem::replace(&mut world.redirect, |url| {
+        url.replace("code=c0de", "error=access_denied")
+    });
     world.sign_in().unwrap_err();
     world.redirect = allow;
     world.sign_in().unwrap();

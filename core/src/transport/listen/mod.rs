@@ -272,7 +272,7 @@ async fn accept(
 
 /// Returns whether a problem that was last logged at this time is to be logged again, as it is now.
 fn is_due(logged: &mut Option<Instant>) -> bool {
-    let is_due = logged.is_none_or(|it| clock::since(it) >= BETWEEN_LOGS);
+    let is_due = logged.is_none_or(|last| clock::since(last) >= BETWEEN_LOGS);
     if is_due {
         *logged = Some(clock::now());
     }

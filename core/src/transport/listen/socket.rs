@@ -93,7 +93,7 @@ impl Socket {
             Place::Http { host, port, .. } | Place::Tcp { host, port }
                 if memory_network::is_host(host) =>
             {
-                MemoryListener::bind(*port).map(Self::Memory).map_err(|it| explain(at, it))
+                MemoryListener::bind(*port).map(Self::Memory).map_err(|error| explain(at, error))
             }
             Place::Http { host, port, .. } | Place::Tcp { host, port } => {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');

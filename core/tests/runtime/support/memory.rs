@@ -1,4 +1,4 @@
-//! Addresses of servers in memory, for tests whose subject is no socket.
+//! Addresses of servers in memory, for tests that are not about sockets.
 
 use gudgeon::transport::memory_network::{self, HOST, free_port};
 use tokio::io::DuplexStream;
@@ -15,6 +15,10 @@ pub(crate) fn reserve_url() -> String {
 /// Connects to the server in memory at a URL.
 pub(crate) fn connect(url: &str) -> DuplexStream {
     let (_, authority) = url.split_once("://").expect("a URL");
-    let (_, port) = authority.split('/').next().and_then(|it| it.rsplit_once(':')).expect("a port");
+    let (_, port) = authority
+        .split('/')
+        .next()
+        .and_then(|authority| authority.rsplit_once(':'))
+        .expect("a port");
     memory_network::connect(port.parse().expect("a number")).expect("a server that listens")
 }

@@ -133,7 +133,9 @@ impl Lease {
             return;
         }
         let mut idle = self.pool.idle();
-        idle.retain(|it| clock::since(it.since) <= MAX_IDLE_TIME && !it.sender.is_closed());
+        idle.retain(|connection| {
+            clock::since(connection.since) <= MAX_IDLE_TIME && !connection.sender.is_closed()
+        });
         if idle.len() < MAX_IDLE {
             idle.push(Idle { sender: self.sender, since: clock::now() });
         }
