@@ -7,11 +7,11 @@ PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
 # The programs that tests start.
-PROGRAMS := conformance-client conformance-server demo-client docsearch interop-client interop-server interop-sign-in \
+PROGRAMS := conformance-client conformance-server demo-client docsearch hostile interop-client interop-server interop-sign-in \
 	outage-client outage-server
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-hostile build-counts dev setup fmt lint stubs interop chromium \
+.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth \
 	coldstart update-counts \
@@ -87,11 +87,7 @@ chromium:
 
 # With the package that asks for all features, what `make build` compiled is not compiled again.
 build-bench: build
-	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver
-
-# After `make build`, like `build-bench`.
-build-hostile: ## the Rust program of the hostile tests, which measure how long it computes
-	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package hostile
+	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver --package hostile
 
 build-counts:
 	@$(PY) packaging/compilation.py cargo build --release --quiet --package shared-features --package bench-driver --bin bench-server
@@ -145,7 +141,7 @@ bench-clients: build-bench ## calls a second of clients over HTTP in each era, a
 bench-payload: build-bench ## calls a second with payloads up to 1 MiB, of servers and clients, against the official SDKs
 	@$(PY) tests/bench/payload.py
 
-bench-victim: build build-hostile ## what calls of 3 MiB of four connections cost the small calls of a fifth
+bench-victim: build-bench ## what calls of 3 MiB of four connections cost the small calls of a fifth
 	@$(PY) tests/bench/victim.py
 
 bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated

@@ -18,8 +18,8 @@ BUILT = {
     "the packages": [word for name in PACKAGES for word in ("--package", name)],
     "the programs": without(*NO_PROGRAMS),
     "the tests": without("gudgeon-python", "bench-driver"),
-    "the hostile program": ["--package", "shared-features", "--package", "hostile"],
-    "the benchmarks": ["--package", "shared-features", "--package", "bench-driver"],
+    "the benchmarks": ["--package", "shared-features", "--package", "bench-driver", "--package", "hostile"],
+    "the counted servers": ["--package", "shared-features", "--package", "bench-driver"],
 }
 
 

@@ -33,6 +33,8 @@ SIZE = 3 << 20
 SECONDS = 3.0
 P99 = 5.0  # milliseconds
 ROUNDS = 4
+# The server that nobody attacks.
+OTHER = "python"
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -50,7 +52,7 @@ def bench():
         print(json.dumps(rounds(options.port, options.pause)))
         return
     rows, goals = [], []
-    with Listening("rust") as other:
+    with Listening(OTHER) as other:
         for name in options.servers:
             with Listening(name) as server:
                 idle = [percentiles(server.port, method) for method in ("tools/list", "tools/call")]
@@ -70,7 +72,7 @@ def rounds(port, pause):
     difference, until they differ by less.
     """
     found = []
-    with Listening("rust") as other, Attack(port, pause):
+    with Listening(OTHER) as other, Attack(port, pause):
         while len(found) < ROUNDS:
             own = float(percentiles(port, "tools/call")[1])
             # Programs beside the attack and the server lengthen each call, by as many as wait for a processor.

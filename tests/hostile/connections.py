@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 
-from processes import ROOT, SERVERS, Process
+from processes import PING, ROOT, SERVERS, Process
 
 sys.path.append(str(ROOT / "tests/http"))
 import speak
@@ -36,6 +36,7 @@ class Server(Process):
         url = {"stdio": "stdio", "tcp": "tcp://127.0.0.1:0"}.get(transport, "http://127.0.0.1:0/mcp")
         super().__init__([*SERVERS[language], url, *([] if url == "stdio" else [json.dumps(OPTIONS)])])
         self.transport = transport
+        self.longest_ping = PING[language]
         if transport != "stdio":
             self.address = ("127.0.0.1", self.wait_for_port())
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import bindings
-from processes import CLIENTS, FOLDER, MIB, Process, processes_with
+from processes import CLIENTS, FOLDER, MIB, PING, Process, processes_with
 from rows import ALL, table
 
 ROWS = table()
@@ -21,7 +21,6 @@ SHORT, LONG = 1.0, 15.0
 # What a busy machine may add to that.
 MARGIN = 8.0
 CLOSE = 8.0
-PING = 100.0
 # The seconds after which a client without an outcome counts as hanging.
 STUCK = 60.0
 # The seconds that a client may take to end after its input.
@@ -58,12 +57,13 @@ class Evil:
 class Driver(Process):
     """A client program."""
 
-    def __init__(self, command, honest, evil, stuck=STUCK):
+    def __init__(self, command, honest, evil, stuck, longest_ping):
         super().__init__([*command, honest])
         # The honest server, until the program has connected to it.
         self.honest = honest
         self.evil = evil
         self.stuck = stuck
+        self.longest_ping = longest_ping
 
     def run(self, row, transport):
         """Returns what a row came to, and what is wrong with that. A client that broke or hangs is ended."""
@@ -91,7 +91,7 @@ class Driver(Process):
             wrong.append(f"closing took {found['closed']:.1f} s")
         if found["grown"] > row.memory:
             wrong.append(f"memory grew by {found['grown'] // MIB} MiB")
-        if found["ping"] > PING:
+        if found["ping"] > self.longest_ping:
             wrong.append(f"a ping of another server took {found['ping']:.0f} ms")
         if left := left_of(token):
             wrong.append(f"processes are left: {left}")
@@ -186,10 +186,10 @@ def cells(wanted):
 
 def run(language, transport, rows, honest):
     """Runs rows one after the other with one client; returns those that failed, with the reasons."""
-    return attack(CLIENTS[language], transport, rows, honest, label=language)
+    return attack(language, CLIENTS[language], transport, rows, honest)
 
 
-def attack(command, transport, rows, honest, stuck=STUCK, label=""):
+def attack(language, command, transport, rows, honest, stuck=STUCK):
     """Runs rows with a client program."""
     failures = []
     # Servers of its own, because floods would delay those of other clients.
@@ -197,10 +197,10 @@ def attack(command, transport, rows, honest, stuck=STUCK, label=""):
     driver = None
     try:
         for row in rows:
-            driver = driver or Driver(command, honest, evil, stuck)
+            driver = driver or Driver(command, honest, evil, stuck, PING[language])
             found, wrong = driver.run(row, transport)
             if os.environ.get("HOSTILE_SHOW"):
-                print(label, transport, row.name, json.dumps(found), flush=True)
+                print(language, transport, row.name, json.dumps(found), flush=True)
             if wrong:
                 failures.append((row, wrong))
                 if not driver.is_alive():

