@@ -18,7 +18,7 @@ ALLOWED_SKIPS = ("spec schemas not found", "shared api not found", "other versio
 MOST_AGAIN = 12
 # Most tests wait for processes most of the time.
 TEST_STAGES_AT_ONCE = 2
-# One of them may wait for the packages, and linking these has one thread for a long time.
+# Linking the packages has one thread for a long time.
 BACKGROUND_AT_ONCE = 3
 
 
@@ -33,9 +33,9 @@ class Run:
         # The user waits for chosen or quick stages, and has built what they need.
         self.builds = not chosen and largest_set > QUICK
         self.preparations = selected(PREPARATIONS) if self.builds else []
-        self.prepared = {stage.name: threading.Event() for stage in PREPARATIONS}
-        for name in self.prepared.keys() - {stage.name for stage in self.preparations}:
-            self.prepared[name].set()
+        # The preparations that are over. Those that were not selected count as such.
+        self.prepared = {stage.name for stage in PREPARATIONS} - {stage.name for stage in self.preparations}
+        self.changed = threading.Condition()
         self.test_name, self.in_ci = test, in_ci
         self.ends = False
         self.total = Result()
@@ -47,50 +47,63 @@ class Run:
     def run(self):
         """Runs everything; returns the exit status."""
         start = time.monotonic()
-        with ThreadPoolExecutor(1 + TEST_STAGES_AT_ONCE) as pool:
+        background = [*self.preparations, *self.checks]
+        with ThreadPoolExecutor(BACKGROUND_AT_ONCE + TEST_STAGES_AT_ONCE) as pool:
             try:
-                running = [pool.submit(self._background), *(pool.submit(self._run, stage) for stage in self.tests)]
+                running = [pool.submit(self._work, background) for _ in range(BACKGROUND_AT_ONCE)]
+                running += [pool.submit(self._work, self.tests) for _ in range(TEST_STAGES_AT_ONCE)]
                 for each in running:
                     each.result()
             finally:
-                self.ends = True
+                self._end()
         for stage, result, text in self.suspects:
             self._run_again(stage, result, text)
         return self._sum_up(time.monotonic() - start)
 
-    def _background(self):
-        """Runs preparations and checks while the test stages run."""
-        with ThreadPoolExecutor(BACKGROUND_AT_ONCE) as pool:
-            list(pool.map(self._run_in_background, [*self.preparations, *self.checks]))
+    def _work(self, stages):
+        """Takes stages from a list and runs them, until none is left."""
+        while stage := self._next(stages):
+            if stage in self.preparations:
+                self._prepare(stage)
+            else:
+                self._run(stage)
 
-    def _run_in_background(self, stage):
-        if stage in self.preparations:
-            self._prepare(stage)
-        else:
-            self._run(stage)
+    def _next(self, stages):
+        """Returns the first stage whose preparations are over, and None at the end; waits while there is none."""
+        with self.changed:
+            while stages and not self.ends:
+                for at, stage in enumerate(stages):
+                    if self.prepared.issuperset(stage.needs):
+                        return stages.pop(at)
+                self.changed.wait()
+        return None
+
+    def _end(self):
+        with self.changed:
+            self.ends = True
+            self.changed.notify_all()
 
     def _prepare(self, stage):
-        if stage.needs:
-            self.prepared[stage.needs].wait()
         try:
-            status, text, took = output_of(stage.name, stage.command, self.builds)
+            status, text, took = output_of(stage.name, stage.command, stage.nice)
             with self.lock:
                 print(f"{stage.name:22}{'failed' if status else 'done'}  ({took})", flush=True)
                 if status:
                     print(excerpt(text), flush=True)
                     self.total.failed += 1
                     self.failures.append((stage.name, text))
-                    self.ends = True
+            if status:
+                self._end()
         finally:
-            self.prepared[stage.name].set()
+            with self.changed:
+                self.prepared.add(stage.name)
+                self.changed.notify_all()
 
     def _run(self, stage):
-        if stage.needs:
-            self.prepared[stage.needs].wait()
-        if self.ends:
-            return
         command = stage.report.only(stage.command, self.test_name) if self.test_name else stage.command
-        status, text, took = output_of(stage.name, command, self.builds and stage in self.checks)
+        # Someone waits for the checks, unless they run beside tests.
+        nice = stage.nice if self.builds else 0
+        status, text, took = output_of(stage.name, command, nice)
         result = stage.report.read(text, status)
         with self.lock:
             if stage.real and 0 < len(result.names) <= MOST_AGAIN:
@@ -103,7 +116,7 @@ class Run:
         """Runs each failed test of a stage again. Those that pass become flaky ones."""
         start = time.monotonic()
         for at, name in enumerate(result.names):
-            status, text, _ = output_of(f"{stage.name} again {at + 1}", stage.report.again(stage.command, name), False)
+            status, text, _ = output_of(f"{stage.name} again {at + 1}", stage.report.again(stage.command, name))
             output += text
             second = stage.report.read(text, status)
             if second.passed and not second.failed:
@@ -140,10 +153,10 @@ class Run:
         return 1 if self.total.failed else 0
 
 
-def output_of(name, command, low_priority):
+def output_of(name, command, nice=0):
     """Runs a command; returns its exit status, its output, and the elapsed and the CPU time as a text."""
     log = LOGS / f"{name.replace(' ', '-')}.log"
-    words = [str(word) for word in [*(["nice", "-n", "19"] if low_priority else []), *command]]
+    words = [str(word) for word in ["nice", "-n", nice, *command]]
     start = time.monotonic()
     with (
         log.open("wb") as output,

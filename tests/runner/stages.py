@@ -16,16 +16,23 @@ API = Path(os.environ.get("GUDGEON_SHARED_API", SHARED / "api"))
 QUICK, TEST, ALL = 0, 1, 2
 
 
+# The preparations that compile something.
+BUILT = ("packages", "rust tests")
+WITH_PEERS = (*BUILT, "peers")
+
+
 class Stage(NamedTuple):
     name: str
     command: list
     report: Report = Report()
-    # The preparation that must end before the stage starts. If it fails, the stage runs anyway and reports the error.
-    needs: str | None = "packages"
+    # The preparations that must end before the stage starts.
+    needs: tuple[str, ...] = BUILT
     # The smallest set that contains the stage.
     set: int = TEST
     # Its tests have real processes, sockets or threads, so a test that fails is run again, alone.
     real: bool = False
+    # How much it leaves to others, as the command `nice` counts; preparations and checks more than tests.
+    nice: int = 0
 
 
 CARGO_TEST = ["cargo", "test", "--quiet", "--workspace", "--exclude", "gudgeon-python", "--exclude", "bench-driver"]
@@ -47,23 +54,23 @@ def files(pattern):
     return sorted((ROOT / "tests").glob(pattern))
 
 
-# In the order in which they start, two at a time and in the background, unless stages are chosen.
+# In the order in which they start, beside the tests. Nearly everything waits for the packages.
 PREPARATIONS = [
-    Stage("set-up", ["make", "--no-print-directory", "setup"], needs=None),
+    Stage("set-up", ["make", "--no-print-directory", "setup"], needs=()),
+    Stage("packages", ["make", "--no-print-directory", "build"], needs=("set-up",), nice=5),
     # Everything of Rust but the packages: the tests, the programs that other tests start, and the examples.
-    Stage("rust tests", ["make", "--no-print-directory", "build-tests"], needs=None),
-    Stage("packages", ["make", "--no-print-directory", "build"], needs="set-up"),
-    Stage("hostile program", ["make", "--no-print-directory", "build-hostile"], needs="packages"),
-    Stage("counted servers", ["make", "--no-print-directory", "build-counts"], needs="packages", set=ALL),
+    Stage("rust tests", ["make", "--no-print-directory", "build-tests"], needs=(), nice=10),
+    Stage("peers", script("interop/peers.py"), needs=("set-up",), nice=10),
+    Stage("counted servers", ["make", "--no-print-directory", "build-counts"], needs=("packages",), set=ALL),
 ]
 CHECKS = [
-    Stage("rustfmt", ["cargo", "fmt", "--all", "--check"], needs=None, set=QUICK),
-    Stage("clippy", [*CLIPPY, "--workspace", "--all-targets", "--", *WARNINGS], needs=None, set=QUICK),
+    Stage("rustfmt", ["cargo", "fmt", "--all", "--check"], needs=(), set=QUICK),
+    Stage("clippy", [*CLIPPY, "--workspace", "--all-targets", "--", *WARNINGS], needs=(), set=QUICK),
     # The published command is compiled without the keyring, which adds D-Bus.
     Stage(
         "clippy with keyring",
         [*CLIPPY, "--package", "gudgeon-cli", "--all-targets", "--features", "keyring", "--", *WARNINGS],
-        needs=None,
+        needs=(),
         set=ALL,
     ),
     # The command as on Windows, where it has no background process, and as published, without the keyring. With the
@@ -71,18 +78,18 @@ CHECKS = [
     Stage(
         "clippy without unix sockets",
         [*CLIPPY, "--package", "gudgeon-cli", "--package", "shared-features", "--no-deps", "--", *NO_UNIX_SOCKETS],
-        needs=None,
+        needs=(),
         set=ALL,
     ),
-    Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"], needs=None),
-    Stage("features", [sys.executable, ROOT / "tests/features.py"], needs=None, set=ALL),
-    Stage("public items", [sys.executable, ROOT / "tests/public_items.py"], needs=None, set=ALL),
-    Stage("lock files", [sys.executable, ROOT / "tests/lock_files.py"], needs=None, set=QUICK),
-    Stage("unsafe code", [sys.executable, ROOT / "tests/unsafe_code.py"], needs=None, set=QUICK),
-    Stage("built once", [sys.executable, ROOT / "tests/built_once.py"], needs=None),
-    Stage("advisories", [sys.executable, ROOT / "tests/advisories.py"], needs=None, set=ALL),
-    Stage("ruff", [BIN / "ruff", "check", "."], needs="set-up", set=QUICK),
-    Stage("ruff format", [BIN / "ruff", "format", "--check", "."], needs="set-up", set=QUICK),
+    Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"], needs=()),
+    Stage("features", [sys.executable, ROOT / "tests/features.py"], needs=(), set=ALL),
+    Stage("public items", [sys.executable, ROOT / "tests/public_items.py"], needs=(), set=ALL),
+    Stage("lock files", [sys.executable, ROOT / "tests/lock_files.py"], needs=(), set=QUICK),
+    Stage("unsafe code", [sys.executable, ROOT / "tests/unsafe_code.py"], needs=(), set=QUICK),
+    Stage("built once", [sys.executable, ROOT / "tests/built_once.py"], needs=()),
+    Stage("advisories", [sys.executable, ROOT / "tests/advisories.py"], needs=(), set=ALL),
+    Stage("ruff", [BIN / "ruff", "check", "."], needs=("set-up",), set=QUICK),
+    Stage("ruff format", [BIN / "ruff", "format", "--check", "."], needs=("set-up",), set=QUICK),
     Stage("mypy", [BIN / "mypy"], set=QUICK),
     Stage("pyright", [BIN / "pyright"], set=QUICK),
     Stage("tsc", ["npm", "run", "--silent", "check:types"], set=QUICK),
@@ -90,6 +97,7 @@ CHECKS = [
     Stage("api python", script("types/api_python.py", API), set=QUICK),
     Stage("api typescript", script("types/api_typescript.py", API), set=QUICK),
 ]
+CHECKS = [stage._replace(nice=19) for stage in CHECKS]
 SANS_IO = [path for path in files("node/*.test.mjs") if not path.name.endswith(".io.test.mjs")]
 # In the order in which they start: those that need no package first, while the packages are compiled.
 TESTS = [
@@ -97,18 +105,18 @@ TESTS = [
         "rust sans-io",
         [*CARGO_TEST, "--lib", "--test", "sans_io", "--test", "index", "--test", "corpus", "--", "--show-output"],
         Cargo(),
-        needs="rust tests",
+        needs=("rust tests",),
         set=QUICK,
     ),
     Stage(
         "rust",
         [*CARGO_TEST, "--bin", "gudgeon", "--test", "runtime", "--test", "server_stdio", *SHOWN],
         Cargo(),
-        needs="rust tests",
+        needs=("rust tests",),
         real=True,
     ),
-    Stage("rustdoc", [*CARGO_TEST, "--doc"], Cargo(), needs="rust tests"),
-    Stage("runner self-test", [*PYTEST, "tests/runner"], Pytest(), needs="set-up"),
+    Stage("rustdoc", [*CARGO_TEST, "--doc"], Cargo(), needs=("rust tests",)),
+    Stage("runner self-test", [*PYTEST, "tests/runner"], Pytest(), needs=("set-up",)),
     Stage("smoke", [*PYTEST, "tests/smoke"], Pytest(), set=QUICK, real=True),
     Stage("python sans-io", [*PYTEST_PARALLEL, "-m", "not io"], Pytest(), set=QUICK),
     Stage("node sans-io", [*NODE_TEST, *SANS_IO], Tap(), set=QUICK),
@@ -116,8 +124,8 @@ TESTS = [
     Stage("node", [*NODE_TEST, *files("node/*.io.test.mjs")], Tap(), real=True),
     Stage("http", [*PYTEST_PARALLEL, "tests/http"], Pytest(), real=True),
     Stage("interop self-test", [*PYTEST, "tests/interop"], Pytest()),
-    Stage("interop", script("interop/run.py"), Suite("interop"), real=True),
-    Stage("interactive", [*PYTEST_PARALLEL, "tests/interactive"], Pytest(), real=True),
+    Stage("interop", script("interop/run.py"), Suite("interop"), needs=WITH_PEERS, real=True),
+    Stage("interactive", [*PYTEST_PARALLEL, "tests/interactive"], Pytest(), needs=WITH_PEERS, real=True),
     Stage("conformance self-test", [*PYTEST, "tests/conformance"], Pytest()),
     Stage("conformance", script("conformance/run.py"), Suite("conformance"), real=True),
     Stage("demo", script("demo/run.py"), Suite("demo", passed="pairs"), real=True),
@@ -129,12 +137,12 @@ TESTS = [
     Stage("inspector", [*PYTEST_PARALLEL, "tests/inspector"], Pytest(), real=True),
     Stage("sign-in", [*PYTEST, "tests/e2e_sign_in"], Pytest(), real=True),
     Stage("markdown", [*PYTEST_PARALLEL, "tests/markdown"], Pytest(), real=True),
-    Stage("hostile", script("hostile/run.py"), Suite("hostile"), needs="hostile program", real=True),
+    Stage("hostile", script("hostile/run.py"), Suite("hostile"), real=True),
     Stage("counts", script("counts/run.py", "--packages"), Suite("counts")),
     Stage("package", script("package/run.py"), Pytest(), real=True),
-    Stage("all pairs", script("interop/run.py", "--ours"), Suite("interop"), real=True, set=ALL),
+    Stage("all pairs", script("interop/run.py", "--ours"), Suite("interop"), needs=WITH_PEERS, real=True, set=ALL),
     Stage("all mounts", script("conformance/run.py", "--mounts"), Suite("conformance"), real=True, set=ALL),
-    Stage("all counts", script("counts/run.py"), Suite("counts"), needs="counted servers", set=ALL),
+    Stage("all counts", script("counts/run.py"), Suite("counts"), needs=("counted servers",), set=ALL),
     Stage("source distribution", script("package/source.py"), set=ALL),
     Stage("fuzz", ["make", "--no-print-directory", "fuzz"], set=ALL),
 ]

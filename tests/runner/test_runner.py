@@ -1,4 +1,4 @@
-"""Second tries: which tests get one, and what the run says of them."""
+"""The order of stages; second tries: which tests get one, and what the run says of them."""
 
 import sys
 from pathlib import Path
@@ -60,7 +60,7 @@ def pytest_stage(folder, passes, real=True):
     path.write_text(PYTHON_TEST.replace("{passes}", str(passes)))
     command = [BIN / "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", path]
     # Options of the project's own tests would be looked for in the folder.
-    return Stage("written", command, FirstWords(), needs=None, real=real)
+    return Stage("written", command, FirstWords(), needs=(), real=real)
 
 
 class FirstWords(Pytest):
@@ -73,7 +73,7 @@ class FirstWords(Pytest):
 def node_stage(folder, passes):
     path = folder / "written.test.mjs"
     path.write_text(NODE_TEST.replace("PASSES", str(passes).lower()))
-    return Stage("written", ["node", "--test", "--test-reporter=tap", path], Tap(), needs=None, real=True)
+    return Stage("written", ["node", "--test", "--test-reporter=tap", path], Tap(), needs=(), real=True)
 
 
 @pytest.mark.parametrize("written", [pytest_stage, node_stage])
@@ -97,25 +97,41 @@ def test_a_test_without_io_gets_no_second_try(run, tmp_path):
 
 def test_a_stage_that_runs_no_test_fails(run):
     for report in (Pytest(), Tap(), Cargo(), Suite("death")):
-        status, lines = run(Stage("empty", ["true"], report, needs=None, real=True))
+        status, lines = run(Stage("empty", ["true"], report, needs=(), real=True))
         assert (status, lines[-1]) == (1, "0 passed, 1 failed")
 
 
 def test_a_stage_that_ends_with_an_error_after_its_tests_fails(run):
     text = "suite: 3 passed, 0 failed"
-    status, lines = run(Stage("ends", ["sh", "-c", f"echo {text}; exit 1"], Suite("suite"), needs=None, real=True))
+    status, lines = run(Stage("ends", ["sh", "-c", f"echo {text}; exit 1"], Suite("suite"), needs=(), real=True))
     assert (status, lines[-1]) == (1, "3 passed, 1 failed")
 
 
 def test_what_a_suite_ran_again_itself_is_reported(run):
     text = "flaky: client / python: slow\nsuite: 3 passed, 0 failed"
-    status, lines = run(Stage("suite", ["printf", text], Suite("suite"), needs=None, real=True))
+    status, lines = run(Stage("suite", ["printf", text], Suite("suite"), needs=(), real=True))
     assert status == 0 and lines[lines.index("flaky: 1") + 1] == "  suite: client / python: slow"
+
+
+def test_a_stage_that_needs_a_preparation_does_not_hold_up_the_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(running, "LOGS", tmp_path)
+    free, prepared = tmp_path / "free", tmp_path / "prepared"
+    # The preparation ends after the stage that does not need it.
+    preparation = Stage(
+        "set-up", ["sh", "-c", f"until test -e {free}; do sleep 0.01; done; touch {prepared}"], needs=()
+    )
+    waiting = [Stage(f"waits {at}", ["test", "-e", prepared], needs=("set-up",)) for at in range(3)]
+    whole = running.Run([], TEST, None, in_ci=True)
+    whole.preparations, whole.checks = [preparation], []
+    whole.prepared = set()
+    whole.tests = [*waiting, Stage("free", ["touch", free], needs=())]
+    assert whole.run() == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
 
 
 def test_skipped_tests_count_as_failed_unless_the_reason_is_allowed(run):
     for reason, status in (("no node", 1), ("spec schemas not found at x", 0)):
-        assert run(Stage("skips", ["echo", f"skipped: {reason}"], Report(), needs=None))[0] == status
+        assert run(Stage("skips", ["echo", f"skipped: {reason}"], Report(), needs=()))[0] == status
 
 
 def test_failed_tests_of_cargo_are_named():
