@@ -10,7 +10,7 @@ from servers import eventually
 from speak import PREFIX, Session, message
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda it: it.name)
-IN_FLIGHT = 20
+IN_FLIGHT = 50
 
 
 def send_calls(server, ms, count=IN_FLIGHT, tool="test_slow"):
