@@ -283,21 +283,20 @@ def test_a_call_asks_and_goes_on(gudgeon, run, shop, era):
 
 
 @pytest.mark.parametrize("era", ERAS, ids=["modern", "legacy"])
-def test_two_calls_get_their_own_questions(gudgeon, run, shop, era):
+def test_calls_get_their_own_questions(gudgeon, run, shop, era):
     connect(gudgeon, shop, *era)
     titles = ["Dune", "Emma", "Ulysses"]
-    with ThreadPoolExecutor(3) as pool:
+    # Before 2026-07-28 a question does not say which call asks, so one call asks after the other.
+    with ThreadPoolExecutor(1 if era else 3) as pool:
         asked = list(pool.map(lambda it: gudgeon("call", "shop", "order", f"title={it}", "--json"), titles))
     questions = [it.json["question"] for it in asked]
     # Each question names its call's title and is answered with its own number.
-    for title, question in zip(titles, questions, strict=True):
-        if not era:
-            assert question["params"]["message"] == f"How many copies of {title}?"
-    for number, question in enumerate(questions):
-        title = question["params"]["message"].split(" of ")[1].rstrip("?")
+    for number, (title, question) in enumerate(zip(titles, questions, strict=True)):
+        assert question["params"]["message"] == f"How many copies of {title}?"
         again = gudgeon("answer", question["id"], f"value={number}", "--json").json["question"]
         assert again["params"]["message"] == f"Order {number}?"
-        assert gudgeon("answer", again["id"], "value=yes").out == f"ordered {number} of {title}\n"
+        done = gudgeon("answer", again["id"], "value=yes")
+        assert done == (0, f"ordered {number} of {title}\n", "")
 
 
 def test_wrong_answers_change_nothing(gudgeon, run, shop):
