@@ -1,4 +1,4 @@
-"""A headless Chromium with one page, steered over the DevTools protocol with the events of a mouse and a keyboard."""
+"""A headless Chromium and its pages, steered over the DevTools protocol with the events of a mouse and a keyboard."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from chromium import Chromium
+import chromium
+import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 SCREENSHOTS = os.environ.get("GUDGEON_SCREENSHOTS")
 # Limits in seconds that end what hangs.
 START_TIME = 60.0
 PAGE_TIME = 90.0
-END_TIME = 10.0
 SIZES = {"desktop": (1280, 800), "narrow": (400, 800), "phone": (360, 740)}
 OPTIONS = [
     "--headless=new",
@@ -51,56 +52,67 @@ BUTTON = """(name => {
 })"""
 
 
-@contextlib.asynccontextmanager
-async def browser(chromium: Chromium) -> AsyncIterator[Page]:
-    """Starts Chromium with an empty profile, and ends all of its processes at the end."""
+@pytest.fixture(scope="session")
+def chromium_url() -> Iterator[str]:
+    """The DevTools of a browser for all tests of a process; without one, they are skipped."""
+    try:
+        program = chromium.find()
+    except chromium.Missing as reason:
+        pytest.skip(str(reason))
+    with started(program) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def started(program: chromium.Chromium) -> Iterator[str]:
+    """Starts Chromium with an empty profile, and ends all of its processes. Returns the URL of its DevTools."""
     # Its processes may still write while the folder is removed.
     with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [chromium.program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
-            env={**os.environ, **chromium.environment, "HOME": profile},
+            [program.program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+            env={**os.environ, **program.environment, "HOME": profile},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         try:
-            url = await _until_listening(process, Path(profile))
-            async with connect(url, proxy=None, max_size=64 << 20) as connection:
-                page = Page(connection)
-                reader = asyncio.create_task(page.read())
-                try:
-                    await page.attach()
-                    yield page
-                finally:
-                    await page.close()
-                    reader.cancel()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(process.wait, END_TIME)
+            yield _when_listening(process, Path(profile))
         finally:
-            # Those that did not end, which are in a group of their own.
+            # All of its processes are in a group of their own.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
-async def _until_listening(process: subprocess.Popen[bytes], profile: Path) -> str:
+@contextlib.asynccontextmanager
+async def page_of(browser: str) -> AsyncIterator[Page]:
+    """Opens a page in a browser, with cookies and a storage of its own, and closes it at the end."""
+    async with connect(browser, proxy=None, max_size=64 << 20) as connection:
+        page = Page(connection)
+        reader = asyncio.create_task(page.read())
+        try:
+            await page.attach()
+            yield page
+        finally:
+            reader.cancel()
+
+
+def _when_listening(process: subprocess.Popen[bytes], profile: Path) -> str:
     """Returns the URL of the DevTools, which Chromium writes to its profile."""
-
-    async def wait() -> str:
-        while True:
-            with contextlib.suppress(FileNotFoundError, ValueError):
-                port, path = (profile / "DevToolsActivePort").read_text().splitlines()
-                return f"ws://127.0.0.1:{port}{path}"
-            if process.poll() is not None:
-                raise RuntimeError(f"Chromium ended at its start, with status {process.returncode}")
-            await asyncio.sleep(0.02)
-
-    return await asyncio.wait_for(wait(), START_TIME)
+    end = time.monotonic() + START_TIME
+    while time.monotonic() < end:
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            port, path = (profile / "DevToolsActivePort").read_text().splitlines()
+            return f"ws://127.0.0.1:{port}{path}"
+        if process.poll() is not None:
+            raise RuntimeError(f"Chromium ended at its start, with status {process.returncode}")
+        time.sleep(0.02)
+    raise TimeoutError(f"Chromium did not start within {START_TIME:g} s")
 
 
 class Page:
-    """The page that the browser shows.
+    """A page that the browser shows.
 
     Attributes:
         origins: The origins that the page and what it loaded are from.
@@ -119,19 +131,18 @@ class Page:
         self._loaded = asyncio.Event()
 
     async def attach(self) -> None:
-        """Takes the page that the browser opened at its start."""
-        targets = (await self.call("Target.getTargets"))["targetInfos"]
-        page = next(it["targetId"] for it in targets if it["type"] == "page")
+        """Opens the page."""
+        # It is closed with the connection.
+        context = (await self.call("Target.createBrowserContext", disposeOnDetach=True))["browserContextId"]
+        page = (await self.call("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
         self._session = (await self.call("Target.attachToTarget", targetId=page, flatten=True))["sessionId"]
         for domain in ("Page", "Network", "Log"):
             await self.call(f"{domain}.enable")
         self._frame = (await self.call("Page.getFrameTree"))["frameTree"]["frame"]["id"]
         await self.call("Page.setLifecycleEventsEnabled", enabled=True)
+        # Pages of other tests may be in front.
+        await self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         await self.resize("desktop", "light")
-
-    async def close(self) -> None:
-        """Ends the browser."""
-        await self.call("Browser.close", of_page=False)
 
     async def open(self, url: str) -> None:
         """Opens a URL, and waits until the page is loaded."""
@@ -252,12 +263,12 @@ class Page:
                 self._loaded.clear()
                 await self._loaded.wait()
 
-    async def call(self, method: str, *, of_page: bool = True, **params: Any) -> Any:
+    async def call(self, method: str, **params: Any) -> Any:
         """Calls a method of the DevTools protocol."""
         number = next(self._ids)
         reply = self._replies[number] = asyncio.get_running_loop().create_future()
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
-        if self._session and of_page:
+        if self._session:
             message["sessionId"] = self._session
         await self._connection.send(json.dumps(message))
         return await asyncio.wait_for(reply, PAGE_TIME)

@@ -1,6 +1,8 @@
-"""Says why tests were skipped, in the words that `tests/run.py` looks for."""
+"""The browser of all tests; says why tests were skipped, in the words that `tests/run.py` looks for."""
 
 from typing import Any
+
+from browser import chromium_url  # noqa: F401, a fixture
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import browser
-import chromium
 import pytest
 from ports import reserve_port
 from protected_server import PROXY
@@ -204,12 +203,10 @@ def provider(life: int) -> Iterator[AuthorizationServer]:
 
 
 @pytest.fixture
-async def world(sign_in: SignIn, provider: AuthorizationServer, server: Process) -> AsyncIterator[World]:
-    try:
-        program = chromium.find()
-    except chromium.Missing as reason:
-        pytest.skip(str(reason))
-    async with browser.browser(program) as page:
+async def world(
+    sign_in: SignIn, provider: AuthorizationServer, server: Process, chromium_url: str
+) -> AsyncIterator[World]:
+    async with browser.page_of(chromium_url) as page:
         yield World(sign_in, provider, server, User(page, sign_in.name), Store())
         # The pages need nothing from elsewhere, and violate no policy of their own.
         loaded = {origin for origin in page.origins if not origin.startswith("http://127.0.0.1:")}

@@ -1,10 +1,10 @@
-"""Fixtures: one browser for each test, and the inspector of a server with something for each panel."""
+"""Fixtures: a page of its own for each test, and the inspector of a server with something for each panel."""
 
 import sys
 
 import browser
-import chromium
 import pytest
+from browser import chromium_url  # noqa: F401, a fixture
 from inspector import PROGRAM, SERVER, Inspector, Process
 
 
@@ -16,13 +16,9 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture
-async def page():
-    try:
-        program = chromium.find()
-    except chromium.Missing as reason:
-        pytest.skip(str(reason))
+async def page(chromium_url):  # noqa: F811
     assert PROGRAM.is_file(), f"{PROGRAM} is missing; `make build` builds it"
-    async with browser.browser(program) as page:
+    async with browser.page_of(chromium_url) as page:
         yield page
 
 

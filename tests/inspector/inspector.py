@@ -27,8 +27,9 @@ window.user = (() => {
         for (;;) {
             const found = await condition();
             if (found) return found;
-            const shown = document.body.innerText.slice(0, 3000);
-            if (performance.now() > end) throw new Error(`${what} did not come: ${shown}`);
+            if (performance.now() > end) {
+                throw new Error(`${what} did not come: ${document.body.innerText.slice(0, 3000)}`);
+            }
             await new Promise(done => setTimeout(done, 15));
         }
     };

@@ -1,6 +1,5 @@
 """axe-core on each panel, light and dark, wide and narrow, and pictures of them for a look."""
 
-import itertools
 import os
 from pathlib import Path
 
@@ -109,7 +108,8 @@ async def test_axe_finds_nothing_serious(inspector, panel):
     await panel(inspector)
     await inspector.page.evaluate(AXE.read_text(encoding="utf-8") + ";true")
     found = {}
-    for size, scheme in itertools.product(("desktop", "narrow"), ("light", "dark")):
+    # Contrast is a matter of the scheme, everything else one of the size.
+    for size, scheme in (("desktop", "light"), ("narrow", "dark")):
         await inspector.page.resize(size, scheme)
         found[size, scheme] = await inspector.page.evaluate(RUN)
         if size == "narrow":
