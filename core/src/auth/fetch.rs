@@ -2,11 +2,12 @@
 //!
 //! The shell never follows a redirect and never reads more than [`FetchRequest::max_bytes`].
 
-use std::{fmt, net::IpAddr, time::Duration};
+use std::{fmt, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
+use super::url::WebUrl;
 use crate::protocol::json;
 
 /// The maximum size of a key set, in bytes.
@@ -159,37 +160,16 @@ impl fmt::Display for FetchError {
 
 impl std::error::Error for FetchError {}
 
-/// Checks a URL of an authorization server: `https`, or `http` on this machine, without user name and fragment.
-pub fn check_url(url: &str) -> Result<Uri, FetchError> {
-    let shown = || without_query(url).to_owned();
-    let invalid = |reason: &str| FetchError::Url(format!("{}: {reason}", shown()));
-    if url.contains('#') {
-        return Err(invalid("a fragment is not allowed"));
-    }
-    let uri: Uri =
-        url.parse().map_err(|_| FetchError::Url(format!("{:?} is not a URL", shown())))?;
-    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-        return Err(FetchError::Url(format!("{:?} is not an absolute URL", shown())));
-    };
-    if authority.as_str().contains('@') {
-        return Err(FetchError::Url("a URL with a user name is not allowed".to_owned()));
-    }
-    match scheme {
-        "https" => Ok(uri),
-        "http" if is_loopback(authority.host()) => Ok(uri),
+/// Parses a URL of an authorization server: `https`, or `http` on this machine. Errors with what is wrong.
+pub fn check_url(url: &str) -> Result<WebUrl, FetchError> {
+    let parsed = WebUrl::parse(url)?;
+    let invalid = |reason: &str| FetchError::Url(format!("{:?}: {reason}", without_query(url)));
+    match parsed.scheme() {
+        "https" => Ok(parsed),
+        "http" if parsed.is_loopback() => Ok(parsed),
         "http" => Err(invalid("plain http is allowed for this machine only; use https")),
         _ => Err(invalid("the scheme must be https")),
     }
-}
-
-/// Returns whether a host is this machine.
-pub fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return address.to_canonical().is_loopback();
-    }
-    let host = host.to_ascii_lowercase();
-    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Encodes fields as `application/x-www-form-urlencoded`.

@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fetch::{FetchError, FetchResponse, check_url};
+use super::{
+    fetch::{FetchError, FetchResponse, check_url},
+    url::WebUrl,
+};
 
 /// The path below which the document of a protected resource is.
 pub const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -72,12 +75,12 @@ impl ResourceMetadata {
 
     /// Returns whether the resource is the server at `url`: equal, or with the same origin and a path above the URL's.
     pub fn covers(&self, url: &str) -> bool {
-        let (Some(own), Some(other)) = (split(&self.resource), split(url)) else { return false };
-        if self.resource.contains('#') || !own.0.eq_ignore_ascii_case(other.0) {
+        let (Ok(own), Ok(other)) = (WebUrl::parse(&self.resource), WebUrl::parse(url)) else {
             return false;
-        }
-        let (own, other) = (own.1.trim_end_matches('/'), other.1.trim_end_matches('/'));
-        other.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        };
+        let (above, below) = (own.path().trim_end_matches('/'), other.path().trim_end_matches('/'));
+        let is_below = |rest: &str| rest.is_empty() || rest.starts_with(['/', '?']);
+        own.has_origin_of(&other) && below.strip_prefix(above).is_some_and(is_below)
     }
 }
 

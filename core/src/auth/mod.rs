@@ -14,6 +14,7 @@ mod registered_names;
 pub mod scopes;
 mod secret;
 pub mod server;
+pub mod url;
 
 pub use self::moment::Moment;
 pub use self::secret::{Secret, TokenDigest, is_equal};

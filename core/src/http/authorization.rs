@@ -20,12 +20,12 @@ use super::{
 use crate::{
     auth::{
         authorization_server::proxy::OAuthEndpoint,
-        fetch::is_loopback,
         server::{
             authenticator::{Refusal, Request, report_unknown_place},
             config::{AuthConfig, VerifiedRequest},
             resource::{Arrived, Facts, Place, Resource},
         },
+        url::is_loopback,
     },
     protocol::Principal,
 };

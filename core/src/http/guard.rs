@@ -281,7 +281,11 @@ impl Host {
         }
         let port = match authority.as_str().strip_prefix(authority.host())? {
             "" | ":" => None,
-            port => Some(port.strip_prefix(':')?.parse().ok()?),
+            port => {
+                let digits = port.strip_prefix(':')?;
+                let is_number = digits.bytes().all(|it| it.is_ascii_digit());
+                Some(digits.parse().ok().filter(|_| is_number)?)
+            }
         };
         (!name.is_empty()).then_some(Self { name, port })
     }

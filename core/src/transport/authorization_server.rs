@@ -25,12 +25,15 @@ use super::{
     timeouts::Timeouts,
 };
 use crate::{
-    auth::authorization_server::{
-        Request, Response, generate_key,
-        test_server::{
-            AnsweredRequest, AuthFaults, AuthorizationServerOptions, MAX_BODY, MAX_FETCHES, Step,
-            TestServer, TokenOptions,
+    auth::{
+        authorization_server::{
+            Request, Response, generate_key,
+            test_server::{
+                AnsweredRequest, AuthFaults, AuthorizationServerOptions, MAX_BODY, MAX_FETCHES,
+                Step, TestServer, TokenOptions,
+            },
         },
+        url::WebUrl,
     },
     driver::{boxed, moment},
     error::{Error, ErrorKind},
@@ -289,9 +292,13 @@ fn replace_key(shared: &Shared) {
 /// Returns whether the `Host` of a request names this server, which prevents DNS rebinding.
 fn is_own_host(headers: &HeaderMap, issuer: &str) -> bool {
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
-    let own = issuer.strip_prefix("http://").unwrap_or_default();
-    let port = own.rsplit(':').next().unwrap_or_default();
-    host == own || host.strip_prefix("localhost:") == Some(port)
+    let Ok(own) = WebUrl::parse(issuer) else { return false };
+    let is_own = |it: WebUrl| {
+        [own.host(), "localhost"].contains(&it.host())
+            && it.port() == own.port()
+            && it.path().is_empty()
+    };
+    WebUrl::parse(&format!("http://{host}")).is_ok_and(is_own)
 }
 
 impl fmt::Debug for AuthorizationServer {

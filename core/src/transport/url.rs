@@ -219,7 +219,9 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
     }
     let port = match port {
         Some(port) => {
-            Some(port.parse().map_err(|_| misuse(text, &format!("has an invalid port {port:?}")))?)
+            let digits = Some(port).filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
+            let parsed = digits.and_then(|it| it.parse().ok());
+            Some(parsed.ok_or_else(|| misuse(text, &format!("has an invalid port {port:?}")))?)
         }
         None => scheme.default_port(),
     };
@@ -333,6 +335,7 @@ mod tests {
         assert!(problem("http://").contains("has no host"));
         assert!(problem("http://host:port/").contains("\"port\""));
         assert!(problem("http://host:70000/").contains("port"));
+        assert!(problem("http://host:+80/").contains("port"));
         assert!(problem("tcp://host").contains("tcp://host:port"));
         assert!(problem("tcp://host:1/mcp").contains("path"));
         assert!(problem("unix:").contains("unix:/path"));

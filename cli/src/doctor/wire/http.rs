@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use gudgeon::{
-    auth::fetch::{FetchRequest, is_loopback},
+    auth::{fetch::FetchRequest, url::WebUrl},
     framing::{SseDecoder, SseItem},
     transport::{
         Scheme, Url,
@@ -76,8 +76,8 @@ impl Address {
             Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
         });
         let url = url.with_query();
-        let host = url.parse::<http::Uri>().ok()?.host().map(is_loopback);
-        Some(Self { headers: headers.collect(), is_local: host.unwrap_or_default(), url })
+        let is_local = WebUrl::parse(&url).is_ok_and(|it| it.is_loopback());
+        Some(Self { headers: headers.collect(), is_local, url })
     }
 
     /// Returns another address of the same server, with the headers of the user if it has the same origin.

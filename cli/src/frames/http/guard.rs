@@ -1,8 +1,7 @@
 //! The check of `Host` and `Origin`, which keeps web pages out (spec: Streamable HTTP, "Security & Endpoint").
 
-use std::net::IpAddr;
-
-use hyper::{HeaderMap, Uri, header};
+use gudgeon::auth::url::WebUrl;
+use hyper::{HeaderMap, header};
 
 /// Returns the reason to reject a request: its host or its page's origin is not this machine.
 pub(super) fn refusal(headers: &HeaderMap) -> Option<String> {
@@ -11,28 +10,18 @@ pub(super) fn refusal(headers: &HeaderMap) -> Option<String> {
         [host] => host.to_str().unwrap_or_default(),
         _ => return Some("a request has one Host".into()),
     };
-    if !is_loopback(without_port(host)) {
+    if !is_here(&format!("http://{host}")) {
         return Some(format!("the host {host:?} is not this machine"));
     }
     headers.get_all(header::ORIGIN).iter().find_map(|origin| {
         let origin = origin.to_str().unwrap_or_default();
-        let uri: Option<Uri> = origin.parse().ok();
-        let is_local = uri.as_ref().and_then(Uri::host).is_some_and(is_loopback);
-        (!is_local).then(|| format!("pages of the origin {origin:?} may not call"))
+        (!is_here(origin)).then(|| format!("pages of the origin {origin:?} may not call"))
     })
 }
 
-/// Returns whether a host is this machine: `localhost` or a loopback address.
-pub(super) fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|it: IpAddr| it.is_loopback())
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => host,
-        _ => host,
-    }
+/// Returns whether an origin is on this machine.
+fn is_here(origin: &str) -> bool {
+    WebUrl::parse(origin).is_ok_and(|it| it.is_loopback() && it.path().is_empty())
 }
 
 #[cfg(test)]
@@ -50,7 +39,7 @@ mod tests {
         for host in ["localhost:8000", "127.0.0.1", "[::1]:80", "[::1]"] {
             assert_eq!(refusal(&headers(host, None)), None, "{host}");
         }
-        for host in ["example.org", "127.0.0.1.example.org:80", ""] {
+        for host in ["example.org", "127.0.0.1.example.org:80", "localhost:1@example.org", ""] {
             assert!(refusal(&headers(host, None)).is_some(), "{host}");
         }
         assert_eq!(refusal(&headers("localhost", Some("http://localhost:6274"))), None);

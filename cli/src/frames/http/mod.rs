@@ -8,7 +8,7 @@ mod reply;
 
 use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
-use gudgeon::transport::http::HyperIo;
+use gudgeon::{auth::url::is_loopback, transport::http::HyperIo};
 use hyper::{
     Request, Response, Uri,
     body::{Body, Bytes, Incoming},
@@ -54,7 +54,7 @@ impl Listener {
     /// Listens at a URL, in which port 0 chooses a free port.
     pub async fn bind(url: &str) -> Result<Self, Failure> {
         let Place { host, port, path } = check_url(url)?;
-        if !guard::is_loopback(&host) {
+        if !is_loopback(&host) {
             return Err(Failure::usage(format!("{url}: other machines could call the server"))
                 .with_hint(format!("listen at 127.0.0.1, as in {DEFAULT_URL}")));
         }

@@ -7,11 +7,7 @@ use serde_json::Value;
 
 use super::{super::server::jwk::Jwks, bounded::Bounded, message::OAuthError};
 use crate::{
-    auth::{
-        Secret,
-        fetch::{check_url, is_loopback},
-        metadata::split,
-    },
+    auth::{Secret, fetch::check_url, url::WebUrl},
     protocol::json,
 };
 
@@ -21,6 +17,26 @@ pub(super) const MAX_REGISTERED: usize = 1_000;
 const MAX_DOCUMENTS: usize = 1_000;
 const MAX_REDIRECT_URIS: usize = 16;
 const MAX_URI: usize = 2_048;
+/// The schemes of clients that are not the domain names in reverse that RFC 8252, section 7.1 requires.
+const CLIENT_SCHEMES: [&str; 17] = [
+    "antigravity",
+    "claude",
+    "code-oss",
+    "cursor",
+    "cursor-nightly",
+    "goose",
+    "jetbrains",
+    "kiro",
+    "lmstudio",
+    "positron",
+    "raycast",
+    "trae",
+    "vscode",
+    "vscode-insiders",
+    "vscodium",
+    "windsurf",
+    "zed",
+];
 
 /// A client.
 #[derive(Clone, Debug)]
@@ -155,9 +171,10 @@ impl Client {
         self.grant_types.as_ref().is_none_or(|it| it.iter().any(|it| it == grant_type))
     }
 
-    /// Returns whether the client registered this URL.
+    /// Returns whether the client registered this URL. It is checked like one that is registered.
     pub(super) fn has_redirect_uri(&self, uri: &str) -> bool {
-        self.redirect_uris.iter().any(|own| is_same_redirect(own, uri))
+        check_redirect_uri(uri).is_ok()
+            && self.redirect_uris.iter().any(|own| is_same_redirect(own, uri))
     }
 }
 
@@ -221,31 +238,32 @@ fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
     }
 }
 
+/// Returns whether a redirect URL leads to a client, and does not start another program, as those of `ms-msdt` and `smb` do.
+pub(super) fn is_of_client(uri: &str) -> bool {
+    let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    // A domain name in reverse begins with a top-level domain. Some schemes of Windows and macOS have a period, too.
+    let domain = scheme.split_once('.').map(|(first, _)| first);
+    let is_domain = |first: &str| !first.contains(['-', '+']) && first != "microsoft";
+    matches!(&*scheme, "https" | "http")
+        || CLIENT_SCHEMES.contains(&&*scheme)
+        || domain.is_some_and(is_domain)
+}
+
 /// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
 pub(super) fn is_same_redirect(one: &str, other: &str) -> bool {
-    one == other || loopback_parts(one).is_some_and(|it| Some(it) == loopback_parts(other))
+    one == other || without_port(one).is_some_and(|it| Some(it) == without_port(other))
 }
 
 /// Returns a redirect URL at a loopback address without its port.
 pub(super) fn without_port(uri: &str) -> Option<String> {
-    loopback_parts(uri).map(|(host, rest)| format!("http://{host}{rest}"))
+    let url = WebUrl::parse(uri).ok().filter(|it| it.scheme() == "http" && it.is_loopback())?;
+    Some(format!("http://{}{}", url.host(), url.path()))
 }
 
 /// Returns whether a string is a scheme (RFC 3986, section 3.1), in lower case.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|it: char| it.is_ascii_lowercase())
         && text.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.'))
-}
-
-/// Returns the host and the rest of a redirect URL at a loopback address.
-fn loopback_parts(uri: &str) -> Option<(&str, &str)> {
-    let (origin, rest) = split(uri)?;
-    let authority = origin.strip_prefix("http://")?;
-    let host = match authority.strip_prefix('[') {
-        Some(address) => address.split(']').next()?,
-        None => authority.split(':').next()?,
-    };
-    is_loopback(host).then_some((host, rest))
 }
 
 #[cfg(test)]
@@ -272,9 +290,41 @@ mod tests {
             "http://127.0.0.1:4711/other",
             "http://localhost:4711/callback",
             "http://127.0.0.1.example.com/callback",
+            "http://127.0.0.1:1@evil.example/callback",
+            "http://127.0.0.1:4711\\@evil.example/callback",
+            "http://127.0.0.1:x/callback",
+            "http://127.0.0.1:99999/callback",
+            "http://127.0.0.1:4711\t/callback",
+            "http://127.0.0.1:4711\r\n/callback",
+            "http://127.0.0.1:4711/callback#x",
             "",
         ] {
             assert!(!client.has_redirect_uri(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn only_schemes_of_clients_are_allowed_without_a_list() {
+        for uri in [
+            "https://app.example.com/back",
+            "http://127.0.0.1:1/back",
+            "com.example.app:/back",
+            "Cursor://anysphere.cursor-mcp/oauth/callback",
+        ] {
+            assert!(is_of_client(uri), "{uri}");
+        }
+        for uri in [
+            "ms-msdt:/id",
+            "search-ms:query=x",
+            "smb://evil.example/share",
+            "mailto:a@b.example",
+            "shell:x",
+            "ssh://evil.example",
+            "x-apple.systempreferences:x",
+            "microsoft.windows.camera:x",
+            "a+b.c:x",
+        ] {
+            assert!(!is_of_client(uri), "{uri}");
         }
     }
 

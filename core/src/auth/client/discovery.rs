@@ -2,16 +2,14 @@
 
 use std::{collections::VecDeque, net::IpAddr};
 
-use http::{StatusCode, Uri};
+use http::StatusCode;
 
 use super::{failure, records::ServerRecord};
 use crate::{
     auth::{
-        fetch::{
-            FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, check_url, is_loopback,
-            without_query,
-        },
+        fetch::{FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, check_url, without_query},
         metadata::{ResourceMetadata, ServerMetadata, issuer_locations, resource_locations, split},
+        url::{WebUrl, is_loopback},
     },
     error::Error,
 };
@@ -287,9 +285,8 @@ impl Discovery {
 }
 
 fn is_on_this_machine(url: &str) -> bool {
-    let Ok(url) = url.parse::<Uri>() else { return false };
-    let Some(host) = url.host() else { return false };
-    let host = host.trim_start_matches('[').trim_end_matches([']', '.']);
+    let Ok(url) = WebUrl::parse(url) else { return false };
+    let host = url.host().trim_start_matches('[').trim_end_matches([']', '.']);
     // Connections to an unspecified address reach this machine.
     is_loopback(host) || host.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_unspecified())
 }

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Moment;
 use crate::{
-    auth::{fetch::without_query, jwt_signing::SigningKey, metadata::split},
+    auth::{fetch::without_query, jwt_signing::SigningKey, url::WebUrl},
     error::{Error, ErrorKind},
 };
 
@@ -76,7 +76,7 @@ pub(super) fn endless(place: &str) -> Error {
 }
 
 fn origin(url: &str) -> Option<String> {
-    Some(split(url)?.0.to_ascii_lowercase())
+    WebUrl::parse(url).ok().map(|it| it.origin())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{failure, settings::SignInSettings};
 use crate::{
-    auth::{Secret, metadata::ServerMetadata, scopes::Scopes},
+    auth::{Secret, metadata::ServerMetadata, scopes::Scopes, url::WebUrl},
     error::Error,
     protocol::json,
 };
@@ -53,8 +53,8 @@ pub(super) struct ClientRecord {
 impl ClientRecord {
     /// Returns the port of the redirect URL, if that is on this machine.
     pub(super) fn redirect_port(&self) -> Option<u16> {
-        let authority = self.redirect_uri.strip_prefix("http://")?.split('/').next()?;
-        authority.rsplit_once(':')?.1.parse().ok()
+        let url = WebUrl::parse(&self.redirect_uri).ok()?;
+        (url.scheme() == "http" && url.is_loopback()).then(|| url.port())
     }
 }
 

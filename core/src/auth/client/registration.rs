@@ -11,6 +11,7 @@ use crate::{
         Secret,
         fetch::{FetchError, FetchRequest, FetchResponse},
         metadata::ServerMetadata,
+        url::WebUrl,
     },
     error::Error,
 };
@@ -74,9 +75,10 @@ pub(super) fn check_issuer(own: Option<&str>, issuer: &str) -> Result<(), Error>
 
 /// Errors if a URL can't be a client's id (spec: "Client ID Metadata Documents").
 fn check_document_url(url: &str) -> Result<(), Error> {
-    let path = url.strip_prefix("https://").and_then(|it| it.split_once('/'));
-    match path {
-        Some((host, path)) if !host.is_empty() && !path.is_empty() && !url.contains('#') => Ok(()),
+    match WebUrl::parse(url) {
+        Ok(it) if it.scheme() == "https" && it.path().len() > 1 && it.path().starts_with('/') => {
+            Ok(())
+        }
         _ => Err(Error::misuse(
             "client_metadata_url: it must be an https URL with a path, such as https://example.com/client.json",
         )),

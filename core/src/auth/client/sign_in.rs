@@ -21,8 +21,8 @@ use crate::{
     auth::{
         challenge::{self, Challenge},
         fetch::{FetchError, FetchRequest, FetchResponse},
-        metadata::split,
         scopes::{self, Scopes},
+        url::WebUrl,
     },
     error::Error,
 };
@@ -206,10 +206,10 @@ impl SignIn {
         method: &str,
         url: &str,
     ) -> Result<Option<Credentials>, Error> {
-        let origin = |url: &str| split(url).map(|(origin, _)| origin.to_ascii_lowercase());
         let Some(tokens) = &self.credentials.tokens else { return Ok(None) };
-        if origin(url) != origin(&self.target) {
-            return Ok(None);
+        match (WebUrl::parse(url), WebUrl::parse(&self.target)) {
+            (Ok(url), Ok(target)) if url.has_origin_of(&target) => {}
+            _ => return Ok(None),
         }
         let token = tokens.access.expose();
         let proof = match &self.prover {

@@ -23,7 +23,7 @@ use super::{
     resource::{Facts, Resource},
 };
 use crate::{
-    auth::{Secret, fetch::check_url, metadata::split, scopes::ScopeHierarchy},
+    auth::{Secret, fetch::check_url, scopes::ScopeHierarchy},
     error::{Error, option_name},
     protocol::{Principal, json},
     store::StoreEngine,
@@ -351,7 +351,7 @@ fn check(name: &str, url: &str) -> Result<(), Error> {
 
 pub(super) fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
     check(name, issuer)?;
-    match issuer.contains('?') || split(issuer).is_none() {
+    match issuer.contains('?') {
         true => Err(Error::misuse(format!("auth: {name}: an issuer has no query (RFC 8414)"))),
         false => Ok(()),
     }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method};
 use ring::hmac;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,10 @@ use super::{
     jwk::{Algorithm, Jwk},
     jwt,
 };
-use crate::{auth::TokenDigest, protocol::json};
+use crate::{
+    auth::{TokenDigest, fetch::without_query, url::WebUrl},
+    protocol::json,
+};
 
 /// The seconds by which the time of a proof may differ from the server's.
 pub const MAX_SKEW: u64 = 300;
@@ -170,11 +173,9 @@ const MALFORMED: &str = "the DPoP proof is malformed";
 /// out (RFC 9449, section 4.3).
 fn is_same_place(one: &str, other: &str) -> bool {
     let place = |url: &str| {
-        let uri: Uri = url.split(['?', '#']).next()?.parse().ok()?;
-        let scheme = uri.scheme_str()?.to_ascii_lowercase();
-        let usual = if scheme == "https" { 443 } else { 80 };
-        let host = uri.host()?.to_ascii_lowercase();
-        Some((host, uri.port_u16().unwrap_or(usual), uri.path().to_owned(), scheme))
+        let url = WebUrl::parse(without_query(url)).ok()?;
+        let path = if url.path().is_empty() { "/" } else { url.path() };
+        Some((url.origin(), path.to_owned()))
     };
     place(one).is_some_and(|it| Some(it) == place(other))
 }

@@ -138,7 +138,10 @@ pub(super) fn register(
 ) -> Result<serde_json::Value, OAuthError> {
     let (_, body) = registration::register(request, at, |metadata, secret| {
         if let Some(refused) = metadata.redirect_uris.iter().find(|it| !allows(it)) {
-            let reason = format!("this server does not allow the redirect URL {refused:?}");
+            let reason = format!(
+                "this server does not allow the redirect URL {refused:?}; unless its operator allows others, the scheme is \
+                 https, http on loopback, a domain name in reverse such as com.example.app, or that of a known client"
+            );
             return Err(OAuthError::new("invalid_redirect_uri", reason));
         }
         let registered = Registered { metadata: metadata.clone(), secret: secret.cloned() };

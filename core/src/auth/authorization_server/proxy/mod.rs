@@ -32,7 +32,7 @@ pub use self::{
 };
 use super::{
     super::server::dpop_check::UsedProofs,
-    clients::{Client, is_same_redirect, without_port},
+    clients::{Client, is_of_client, is_same_redirect, without_port},
     message::{OAuthError, Request, Response},
 };
 use crate::{
@@ -321,13 +321,12 @@ impl OAuthProxy {
     }
 
     fn allows_redirect(&self, uri: &str) -> bool {
-        self.allowed_redirects.as_ref().is_none_or(|all| {
-            all.iter().any(|allowed| match allowed.strip_suffix('*') {
-                Some(start) => {
-                    is_below(uri, start) || without_port(uri).is_some_and(|it| is_below(&it, start))
-                }
-                None => is_same_redirect(allowed, uri),
-            })
+        let Some(all) = &self.allowed_redirects else { return is_of_client(uri) };
+        all.iter().any(|allowed| match allowed.strip_suffix('*') {
+            Some(start) => {
+                is_below(uri, start) || without_port(uri).is_some_and(|it| is_below(&it, start))
+            }
+            None => is_same_redirect(allowed, uri),
         })
     }
 

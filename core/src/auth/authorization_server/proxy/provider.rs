@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 use crate::auth::{
     Secret,
     fetch::{FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, encode_form},
-    metadata::{ServerMetadata, issuer_locations, split},
+    metadata::{ServerMetadata, issuer_locations},
     scopes::{self, Scopes},
     server::jwt,
+    url::WebUrl,
 };
 use crate::protocol::json;
 
@@ -194,12 +195,12 @@ impl Provider {
     }
 
     /// Returns the host where the user signs in, for pages.
-    pub(super) fn host(&self) -> &str {
+    pub(super) fn host(&self) -> String {
         let url = match &self.settings.place {
             ProviderPlace::Issuer(issuer) => issuer,
             ProviderPlace::Fixed(endpoints) => &endpoints.authorization_endpoint,
         };
-        split(url).and_then(|(origin, _)| origin.split_once("://")).map_or("", |(_, host)| host)
+        WebUrl::parse(url).map_or_else(|_| String::new(), |it| it.authority())
     }
 
     /// Returns the URL at which the user signs in.

@@ -19,9 +19,9 @@ use super::{
 use crate::auth::{
     fetch::{FetchError, FetchResponse},
     is_equal,
-    metadata::split,
     moment::Moment,
     pkce, scopes,
+    url::WebUrl,
 };
 
 /// The time for a sign-in, in seconds.
@@ -104,8 +104,8 @@ impl OAuthProxy {
                 || self.open_approved(it, issuer).is_some_and(|it| it.id == sign_in.id)
         });
         let is_own_origin = headers.get(header::ORIGIN).is_none_or(|it| {
-            let origin = split(issuer).map(|(origin, _)| without_default_port(origin));
-            it.to_str().is_ok_and(|it| Some(without_default_port(it)) == origin)
+            let origin = it.to_str().ok().and_then(|it| WebUrl::parse(it).ok());
+            origin.is_some_and(|it| WebUrl::parse(issuer).is_ok_and(|own| own.has_origin_of(&it)))
         });
         if !is_own_cookie || !is_own_origin {
             return Err(shown(OAuthError::new(
@@ -263,9 +263,7 @@ impl OAuthProxy {
         issuer: &str,
     ) -> Response {
         let request = &sign_in.request;
-        let host = |url: &str| {
-            split(url).and_then(|(it, _)| it.split_once("://")).map(|(_, host)| host.to_owned())
-        };
+        let host = |url: &str| WebUrl::parse(url).ok().map(|it| it.authority());
         let name = escape(&displayed(request.client_name.as_deref().unwrap_or("A program")));
         let who = match client_id.starts_with("https://") {
             true => format!(
@@ -290,7 +288,7 @@ impl OAuthProxy {
              <button name=decision value=allow>Allow</button> \
              <button name=decision value=deny>Deny</button></form>",
             escape(issuer),
-            escape(self.provider.host()),
+            escape(&self.provider.host()),
             escape(&OAuthEndpoint::Consent.url(issuer)),
         );
         Response::page(StatusCode::OK, "Allow access?", &content)
@@ -395,12 +393,6 @@ fn is_https(issuer: &str) -> bool {
 }
 
 /// Returns an origin without the port that its scheme has by default.
-fn without_default_port(origin: &str) -> String {
-    let origin = origin.to_ascii_lowercase();
-    let port = if is_https(&origin) { ":443" } else { ":80" };
-    origin.strip_suffix(port).unwrap_or(&origin).to_owned()
-}
-
 /// Sets the cookie of a sign-in; 0 seconds remove it.
 fn set_cookie(headers: &mut HeaderMap, issuer: &str, id: &str, value: &str, seconds: u64) {
     let Some(name) = cookie_name(issuer, id) else { return };

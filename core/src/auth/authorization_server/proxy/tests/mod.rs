@@ -158,6 +158,46 @@ fn a_mistake_of_the_client_is_shown_or_sent_back() {
 }
 
 #[test]
+fn a_browser_is_only_sent_to_the_host_of_a_registered_url() {
+    let mut world = World::new(&json!({}));
+    let (_, client) = world.register_with(&json!({
+        "redirect_uris": ["http://127.0.0.1/callback"],
+        "token_endpoint_auth_method": "none",
+    }));
+    let id = client["client_id"].as_str().unwrap();
+    let at = |uri| [("redirect_uri", uri), ("response_type", "none")];
+    let back = world.authorize_with(id, &at("http://127.0.0.1:4711/callback"));
+    assert_eq!(field(&back, "error"), "unsupported_response_type");
+    for uri in [
+        "http://127.0.0.1:1@evil.example/callback",
+        "http://127.0.0.1:x@evil.example/callback",
+        "http://127.0.0.1:99999/callback",
+        "http://127.0.0.1:x/callback",
+        "http://127.0.0.1:1\t/callback",
+        "http://127.0.0.1:1\r\nx: y/callback",
+        "http://127.0.0.1\\evil.example/callback",
+    ] {
+        for response_type in ["none", "code"] {
+            let changes = [("redirect_uri", uri), ("response_type", response_type)];
+            let page = world.authorize_with(id, &changes);
+            assert_eq!(page.status, 400, "{uri:?}");
+            assert!(!page.headers.contains_key(header::LOCATION), "{uri:?}");
+            let text = String::from_utf8(page.body).unwrap();
+            assert!(text.contains("has not registered"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_url_that_starts_a_program_of_the_system_is_not_registered() {
+    let mut world = World::new(&json!({}));
+    for uri in ["ms-msdt:/id", "smb://evil.example/x", "mailto:a@b.example", "shell:x"] {
+        let (status, refused) = world.register_with(&json!({ "redirect_uris": [uri] }));
+        assert_eq!((status, &refused["error"]), (400, &json!("invalid_redirect_uri")), "{uri}");
+    }
+}
+
+#[test]
 fn what_the_provider_refuses_reaches_the_client_as_an_error() {
     for (options, query, code) in [
         (json!({ "consent": "deny" }), "", "access_denied"),
