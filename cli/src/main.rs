@@ -13,6 +13,7 @@ mod dev;
 mod doctor;
 mod escape;
 mod failure;
+mod files;
 mod frames;
 mod hosts;
 mod inspect;

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::{
     failure::{Failure, FailureKind},
-    hosts::{Document, Entry, Environment, HOSTS, Host, diff, launch, write},
+    files::write,
+    hosts::{Document, Entry, Environment, HOSTS, Host, diff, launch},
     output,
     target::Target,
 };

@@ -12,7 +12,6 @@ pub mod masked;
 pub mod servers;
 pub mod table;
 pub mod variables;
-pub mod write;
 
 pub use self::{
     document::Document,
