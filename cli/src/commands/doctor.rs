@@ -1,6 +1,6 @@
 //! `gudgeon doctor`: checks a server against the specification.
 
-use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
 
@@ -8,6 +8,7 @@ use crate::{
     connection::ConnectionArguments,
     doctor::{self, Examination, Limits, Report, Server, Severity, Style},
     failure::{Failure, FailureKind},
+    files::write,
     output,
 };
 
@@ -105,7 +106,7 @@ fn finish(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     if let Some(path) = junit {
-        fs::write(path, doctor::junit(report, target)).map_err(|error| {
+        write::whole(path, doctor::junit(report, target).as_bytes()).map_err(|error| {
             let message = format!("{}: the report can't be written: {error}", path.display());
             Failure::new(FailureKind::File, message)
         })?;

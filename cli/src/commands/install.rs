@@ -3,7 +3,7 @@
 use std::{
     env,
     io::{self, BufRead as _, IsTerminal as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -83,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     launch::check_name(&name)?;
 
     let path = path(host, arguments.scope, &environment)?;
-    let document = Document::open(&path, host.syntax, host.servers)?;
+    let project = project(arguments.scope, &environment);
+    let document = Document::open(&path, project, host.syntax, host.servers)?;
     let old = document.entries().remove(&name);
     let new = match &old {
         Some(old) => entry.write_over(host, old)?,
@@ -98,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let edited = document.with(&name, &new)?;
-    let change = Change { path: &path, document: &document, edited: &edited };
+    let change = Change { path: &path, project, document: &document, edited: &edited };
     let is_replaced = old.is_some();
     let backup = match change.make(arguments.dry_run, arguments.yes, is_replaced)? {
         Made::Shown => return Ok(ExitCode::SUCCESS),
@@ -136,6 +137,11 @@ pub fn path(
     }
 }
 
+/// Returns the folder of the project whose configuration is meant.
+pub fn project(scope: ScopeArgument, environment: &Environment) -> Option<&Path> {
+    (scope == ScopeArgument::Project).then_some(&environment.folder)
+}
+
 pub fn tell_backup(backup: Option<PathBuf>) -> Result<(), Failure> {
     backup.map_or(Ok(()), |it| {
         output::line(format_args!("The file before the change: {}", it.display()))
@@ -144,7 +150,9 @@ pub fn tell_backup(backup: Option<PathBuf>) -> Result<(), Failure> {
 
 /// A change of a configuration file.
 pub struct Change<'a> {
-    pub path: &'a std::path::Path,
+    pub path: &'a Path,
+    /// The folder of the project that the file belongs to.
+    pub project: Option<&'a Path>,
     pub document: &'a Document,
     pub edited: &'a Document,
 }
@@ -178,7 +186,7 @@ impl Change<'_> {
             self.confirm(replaces)?;
         }
         let old = self.document.exists().then(|| self.document.text());
-        Ok(Made::Written(write::replace(self.path, old, self.edited.text())?))
+        Ok(Made::Written(write::replace(self.path, self.project, old, self.edited.text())?))
     }
 
     fn confirm(&self, replaces: bool) -> Result<(), Failure> {

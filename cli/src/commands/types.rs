@@ -16,6 +16,7 @@ use gudgeon::{
 use crate::{
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
+    files::write,
     output,
     types::{Components, Language, MARK, generate},
 };
@@ -64,7 +65,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             if fs::read_to_string(path).is_ok_and(|it| it == text) {
                 output::line(format_args!("{} is up to date", path.display()))?;
             } else {
-                fs::write(path, text).map_err(|it| file(path, &it))?;
+                write::whole(path, text.as_bytes()).map_err(|it| file(path, &it))?;
                 output::line(format_args!("Wrote {}", path.display()))?;
             }
         }

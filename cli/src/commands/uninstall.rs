@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::install::{Change, Made, ScopeArgument, host, host_names, path, tell_backup};
+use super::install::{Change, Made, ScopeArgument, host, host_names, path, project, tell_backup};
 use crate::{
     failure::{Failure, FailureKind},
     hosts::{Document, Environment},
@@ -39,7 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let environment = Environment::of_process()?;
     let host = host(&arguments.from)?;
     let path = path(host, arguments.scope, &environment)?;
-    let document = Document::open(&path, host.syntax, host.servers)?;
+    let project = project(arguments.scope, &environment);
+    let document = Document::open(&path, project, host.syntax, host.servers)?;
     let entries = document.entries();
     let name = &arguments.name;
     if !entries.contains_key(name) {
@@ -52,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         });
     }
     let edited = document.without(name)?;
-    let change = Change { path: &path, document: &document, edited: &edited };
+    let change = Change { path: &path, project, document: &document, edited: &edited };
     if let Made::Written(backup) = change.make(arguments.dry_run, arguments.yes, false)? {
         output::line(format_args!(
             "Removed the server {name:?} from {}: {}",

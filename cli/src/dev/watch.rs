@@ -13,7 +13,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::read,
+};
 
 /// Folders that contain no sources of the project. Hidden folders are left out as well.
 const IGNORED: [&str; 5] = ["node_modules", "__pycache__", "target", "dist", "venv"];
@@ -179,7 +182,7 @@ fn imported_folders(file: &Path) -> BTreeSet<PathBuf> {
         if !has_suffix(&file, &SCRIPTS) || !seen.insert(file.clone()) || seen.len() > MAX_FOLDERS {
             continue;
         }
-        let text = fs::read(&file).unwrap_or_default();
+        let text = read::small(&file).unwrap_or_default();
         let folder = parent(&file);
         for path in relative_paths(&String::from_utf8_lossy(&text)) {
             let path = folder.join(path);

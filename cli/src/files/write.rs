@@ -1,22 +1,31 @@
 //! Writes of files that are complete or not made, with a backup of the file before.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
     path::{Path, PathBuf},
     process,
 };
 
+use super::{check_inside, read};
 use crate::failure::{Failure, FailureKind};
 
-/// The permissions of a file that did not exist: it may hold secrets.
-#[cfg(unix)]
+/// The mode of a configuration that did not exist: it may hold secrets.
 const PRIVATE: u32 = 0o600;
+/// The mode of a generated file; the user's settings take permissions away from it.
+const USUAL: u32 = 0o666;
 
-/// Replaces the content of a file, or creates it with its folders. A symbolic link stays, and the file that it names is
-/// replaced. Returns the path of the backup, if there was a file. Errors if the file was changed since `old` was read.
-pub fn replace(path: &Path, old: Option<&str>, text: &str) -> Result<Option<PathBuf>, Failure> {
-    write(path, old, text).map_err(|it| {
+/// Replaces the content of a configuration file, or creates it with its folders. Returns the path of the backup, if there was a
+/// file. Errors if the file was changed since `old` was read.
+///
+/// In a project nothing is written through a symbolic link. Elsewhere a link stays, and the file that it names is replaced.
+pub fn replace(
+    path: &Path,
+    project: Option<&Path>,
+    old: Option<&str>,
+    text: &str,
+) -> Result<Option<PathBuf>, Failure> {
+    exchange(path, project, old, text).map_err(|it| {
         let message = format!("{}: the file cannot be written: {it}", path.display());
         let failure = Failure::new(FailureKind::File, message);
         match it.kind() {
@@ -27,62 +36,95 @@ pub fn replace(path: &Path, old: Option<&str>, text: &str) -> Result<Option<Path
     })
 }
 
-fn write(path: &Path, old: Option<&str>, text: &str) -> io::Result<Option<PathBuf>> {
-    let path = match path.canonicalize() {
-        Ok(path) => path,
-        // A new file, or a symbolic link to one.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => link_target(path)?,
-        Err(error) => return Err(error),
-    };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let temporary = folder.join(format!(".{name}.{}.tmp", process::id()));
-    let written = exchange(&path, &temporary, &name, old, text);
-    if written.is_err() {
-        // The file itself is untouched; a rest of a failed write is of no use.
-        let _ = fs::remove_file(&temporary);
+/// Opens a file that messages are added to. Only the user may read a new one: messages may contain secrets. A symbolic link is
+/// not followed.
+pub fn appended(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return Err(io::Error::other("it is a symbolic link; give the path of the file"));
     }
-    written
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, PRIVATE);
+    options.open(path)
+}
+
+/// Writes a file that was generated, in place of the one that was there. A symbolic link is not followed; what is no regular
+/// file, such as a terminal, is written to.
+pub fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (link, target) = (path.symlink_metadata(), path.metadata());
+    if target.as_ref().is_ok_and(|it| !it.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    if link.is_ok_and(|it| it.is_symlink()) {
+        return Err(io::Error::other("it is a symbolic link; give the path of the file"));
+    }
+    let permissions = target.map(|it| it.permissions()).ok();
+    place(path, bytes, USUAL, permissions)
 }
 
 fn exchange(
     path: &Path,
-    temporary: &Path,
-    name: &str,
+    project: Option<&Path>,
     old: Option<&str>,
     text: &str,
 ) -> io::Result<Option<PathBuf>> {
-    let mut file = create(temporary)?;
-    file.write_all(text.as_bytes())?;
-    let mut backup = None;
-    match fs::metadata(path) {
-        Ok(metadata) => {
-            file.set_permissions(metadata.permissions())?;
-            let current = fs::read(path)?;
-            if old.is_none_or(|it| it.as_bytes() != current) {
-                return Err(io::Error::other(
-                    "it was changed by another program; repeat the command",
-                ));
-            }
-            let copy = path.with_file_name(format!("{name}.gudgeon.bak"));
-            fs::copy(path, &copy)?;
-            backup = Some(copy);
+    let path = match project {
+        Some(project) => {
+            check_inside(project, path)?;
+            path.to_path_buf()
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+        None => match path.canonicalize() {
+            Ok(path) => path,
+            // A new file, or a symbolic link to one.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => link_target(path)?,
+            Err(error) => return Err(error),
+        },
+    };
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    let before = match fs::metadata(&path) {
+        Ok(before) => before,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            place(&path, text.as_bytes(), PRIVATE, None)?;
+            return Ok(None);
+        }
         Err(error) => return Err(error),
+    };
+    let current = read::configuration(&path, project)?;
+    if old.is_none_or(|it| it.as_bytes() != current) {
+        return Err(io::Error::other("it was changed by another program; repeat the command"));
     }
-    file.sync_all()?;
-    drop(file);
-    fs::rename(temporary, path)?;
-    Ok(backup)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let backup = path.with_file_name(format!("{name}.gudgeon.bak"));
+    place(&backup, &current, PRIVATE, Some(before.permissions()))?;
+    place(&path, text.as_bytes(), PRIVATE, Some(before.permissions()))?;
+    Ok(Some(backup))
 }
 
-fn create(path: &Path) -> io::Result<File> {
+/// Makes a new file and gives it the name: what had the name before, such as a symbolic link, is replaced and not written to.
+/// Without permissions, the file gets those of a new one, `mode`.
+fn place(path: &Path, bytes: &[u8], mode: u32, permissions: Option<Permissions>) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
+    let mut file = create(&new, mode)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| permissions.map_or(Ok(()), |it| file.set_permissions(it)))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // The file itself is untouched; a rest of a failed write is of no use.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+#[cfg_attr(not(unix), expect(unused_variables, reason = "other systems have no such mode"))]
+fn create(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, PRIVATE);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     options.open(path)
 }
 
@@ -118,9 +160,9 @@ mod tests {
         let folder = folder("links");
         let (file, link) = (folder.join("real.json"), folder.join("link.json"));
         fs::write(&file, "old").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         symlink("real.json", &link).unwrap();
-        let backup = replace(&link, Some("old"), "new").unwrap().unwrap();
+        let backup = replace(&link, None, Some("old"), "new").unwrap().unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::read_to_string(&backup).unwrap(), "old");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
@@ -133,7 +175,7 @@ mod tests {
     fn a_new_file_is_private_and_its_folders_are_made() {
         let folder = folder("new");
         let file = folder.join("a/b/mcp.json");
-        assert_eq!(replace(&file, None, "new").unwrap(), None);
+        assert_eq!(replace(&file, None, None, "new").unwrap(), None);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         fs::remove_dir_all(folder).unwrap();
     }
@@ -143,9 +185,62 @@ mod tests {
         let folder = folder("changed");
         let file = folder.join("mcp.json");
         fs::write(&file, "theirs").unwrap();
-        let error = replace(&file, Some("old"), "new").unwrap_err().to_string();
+        let error = replace(&file, None, Some("old"), "new").unwrap_err().to_string();
         assert!(error.contains("changed by another program"), "{error}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_of_a_project() {
+        let folder = folder("project");
+        let (project, own) = (folder.join("project"), folder.join("own"));
+        fs::create_dir_all(project.join("inside")).unwrap();
+        fs::write(&own, "own").unwrap();
+        let file = project.join("inside/mcp.json");
+        fs::write(&file, "old").unwrap();
+        // The backup takes the place of the link.
+        symlink(&own, project.join("inside/mcp.json.gudgeon.bak")).unwrap();
+        let backup = replace(&file, Some(&project), Some("old"), "new").unwrap().unwrap();
+        assert_eq!(fs::read_to_string(&backup).unwrap(), "old");
+        assert!(!backup.symlink_metadata().unwrap().is_symlink());
+        symlink(&own, project.join("link.json")).unwrap();
+        symlink(folder.join("none"), project.join("dangling.json")).unwrap();
+        symlink(&folder, project.join("outside")).unwrap();
+        for name in ["link.json", "dangling.json", "outside/own", "outside/new/mcp.json", "../own"]
+        {
+            for old in [Some("own"), None] {
+                let error = replace(&project.join(name), Some(&project), old, "new").unwrap_err();
+                let error = error.to_string();
+                assert!(
+                    error.contains("symbolic link") || error.contains("outside the project"),
+                    "{name}: {error}"
+                );
+            }
+        }
+        assert_eq!(fs::read_to_string(&own).unwrap(), "own");
+        assert!(!folder.join("none").exists() && !folder.join("new").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_generated_file_replaces_another_and_no_link() {
+        let folder = folder("generated");
+        let (file, link) = (folder.join("types.py"), folder.join("link.py"));
+        whole(&file, b"old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        whole(&file, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        for target in ["types.py", "none"] {
+            symlink(target, &link).unwrap();
+            let error = whole(&link, b"x").unwrap_err().to_string();
+            assert!(error.contains("symbolic link"), "{error}");
+            fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        whole(Path::new("/dev/null"), b"x").unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }

@@ -1,13 +1,14 @@
 //! The command that starts the file of a server from anywhere: absolute paths, and the interpreter of its project.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
 };
 
 use super::{Entry, Environment};
 use crate::{
     failure::Failure,
+    files::{read, trust},
     target::{FileTarget, interpreter, is_script},
 };
 
@@ -41,7 +42,8 @@ pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure>
 /// Returns whether a file looks like a program that serves, instead of one that only defines a server. Where that is wrong, the
 /// user sees it when the host starts the server, and can give the command after `--`.
 pub fn serves_itself(path: &Path) -> bool {
-    let Ok(text) = fs::read_to_string(path) else { return true };
+    let Ok(text) = read::small(path) else { return true };
+    let text = String::from_utf8_lossy(&text);
     let is_python = path.extension().is_some_and(|it| it == "py");
     let calls: &[&str] = match is_python {
         true => &["__main__", ".run", "run(", "main("],
@@ -180,11 +182,14 @@ fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failur
         return Ok(vec![python]);
     }
     for folder in path.ancestors().skip(1) {
-        if let Some(python) = environment.python_in(&folder.join(".venv")) {
+        if let Some(python) = environment.python_in(&folder.join(".venv"))
+            && let Ok(below) = python.strip_prefix(folder)
+            && trust::has(folder, &[below])
+        {
             return Ok(vec![python]);
         }
         if let Some(uv) = &uv
-            && folder.join("uv.lock").is_file()
+            && trust::has(folder, &interpreter::UV_FILES.map(Path::new))
         {
             return Ok(vec![
                 uv.clone(),
@@ -206,9 +211,9 @@ fn active(environment: &Environment) -> Option<PathBuf> {
 
 fn typescript(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
     for folder in path.ancestors().skip(1) {
-        let tsx = folder.join("node_modules/.bin/tsx");
-        if tsx.exists() {
-            return Ok(vec![tsx]);
+        let tsx = Path::new("node_modules/.bin/tsx");
+        if trust::has(folder, &[tsx]) {
+            return Ok(vec![folder.join(tsx)]);
         }
     }
     if let Some(tsx) = environment.program("tsx") {
@@ -306,9 +311,9 @@ mod tests {
             ("ts", "export const app = new Server(\"a\");", false),
         ] {
             let path = folder.join(format!("gudgeon-launch-{}.{suffix}", std::process::id()));
-            fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).unwrap();
             assert_eq!(serves_itself(&path), expected, "{text}");
-            fs::remove_file(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
         }
         assert!(serves_itself(Path::new("/no/such/file.py")));
     }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::{Document, Entry, Environment, HOSTS, Host, Syntax, variables::Variables};
-use crate::failure::Failure;
+use crate::{failure::Failure, files::trust, output};
 
 /// The sessions of a host that use a configuration file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -138,7 +138,7 @@ impl Servers {
         let mut servers = Self::default();
         let is_toml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
         let syntax = if is_toml { Syntax::Toml } else { Syntax::JsonWithComments };
-        let document = Document::open(&path, syntax, "mcpServers")?;
+        let document = Document::open(&path, None, syntax, "mcpServers")?;
         if !document.exists() {
             let message = format!("there is no file {}", path.display());
             return Err(Failure::usage(message).with_hint("--config takes a file with servers"));
@@ -159,7 +159,15 @@ impl Servers {
 
     fn read(&mut self, source: &Source) {
         let Some(host) = source.host else { return };
-        match Document::open(&source.path, host.syntax, host.servers) {
+        let project = source.project.as_deref().filter(|_| source.scope == Scope::Project);
+        if let Some(folder) = project
+            && let Ok(below) = source.path.strip_prefix(folder)
+            && let Some(problem) = trust::problem(folder, below)
+        {
+            output::note(format_args!("{} is not used: {problem}", source.path.display()));
+            return;
+        }
+        match Document::open(&source.path, project, host.syntax, host.servers) {
             Ok(document) => {
                 for (name, entry) in document.entries() {
                     self.found.push(configured(source.clone(), &name, &entry));
@@ -172,7 +180,7 @@ impl Servers {
     /// Reads the servers that Claude Code keeps for the user in one folder.
     fn read_local(&mut self, host: &'static Host, path: &Path, environment: &Environment) {
         // A broken file is reported once, by the caller.
-        let Ok(document) = Document::open(path, host.syntax, host.servers) else { return };
+        let Ok(document) = Document::open(path, None, host.syntax, host.servers) else { return };
         let value = document.value();
         let Some(projects) = value.get("projects").and_then(Value::as_object) else { return };
         for folder in environment.folder.ancestors() {

@@ -12,7 +12,10 @@ use std::{
 use gudgeon::transport;
 
 use super::{interpreter, script};
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::read,
+};
 
 /// Starts the text in a variable, because a command line with all of the text would fill each error message.
 const PYTHON_START: &str = "import os; exec(os.environ['GUDGEON_RUNNER'])";
@@ -145,7 +148,7 @@ impl FileTarget {
     pub fn uses_gudgeon(&self) -> bool {
         match &self.source {
             Source::File(path, language) => {
-                let text = std::fs::read(path).unwrap_or_default();
+                let text = read::small(path).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 match language {
                     Language::Python => text.lines().any(|it| {

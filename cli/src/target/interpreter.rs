@@ -7,12 +7,18 @@ use std::{
     process::Command,
 };
 
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::trust,
+};
 
 #[cfg(windows)]
 const PYTHON: [&str; 2] = ["Scripts", "python.exe"];
 #[cfg(not(windows))]
 const PYTHON: [&str; 2] = ["bin", "python"];
+
+/// The files by which uv knows a project.
+pub const UV_FILES: [&str; 2] = ["uv.lock", "pyproject.toml"];
 
 /// Returns the words that start the Python of the project that a folder belongs to: the active virtual environment, else
 /// `.venv` in the folder or above, else uv's where there is a lock file of it, else the one that this program was installed
@@ -23,10 +29,11 @@ pub fn python(folder: &Path) -> Vec<OsString> {
     }
     // The folder of a file without one is empty.
     let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
-    if let Some(found) = folder.ancestors().find_map(|it| in_environment(&it.join(".venv"))) {
-        return vec![found.into()];
+    let below = PYTHON.iter().fold(PathBuf::from(".venv"), |path, it| path.join(it));
+    if let Some(found) = folder.ancestors().find(|it| trust::has(it, &[&below])) {
+        return vec![found.join(below).into()];
     }
-    let locked = folder.ancestors().find(|it| it.join("uv.lock").is_file());
+    let locked = folder.ancestors().find(|it| trust::has(it, &UV_FILES.map(Path::new)));
     if let (Some(project), Some(uv)) = (locked, uv()) {
         let words = ["run", "--project"].map(OsString::from);
         return [uv.into()]
@@ -48,8 +55,9 @@ pub fn typescript(file: &Path) -> Result<OsString, Failure> {
         return Ok("node".into());
     }
     let file_path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let local = file_path.ancestors().skip(1).map(|it| it.join("node_modules/.bin/tsx"));
-    if let Some(tsx) = local.into_iter().find(|it| it.is_file()).or_else(|| on_path("tsx")) {
+    let below = Path::new("node_modules/.bin/tsx");
+    let local = file_path.ancestors().skip(1).find(|it| trust::has(it, &[below]));
+    if let Some(tsx) = local.map(|it| it.join(below)).or_else(|| on_path("tsx")) {
         return Ok(tsx.into());
     }
     let found = version.map_or_else(

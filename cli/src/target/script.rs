@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     path::Path,
     process::{Command, Stdio},
 };
@@ -10,6 +9,7 @@ use std::{
 use super::interpreter;
 use crate::{
     failure::{Failure, FailureKind},
+    files::read,
     hosts::document::toml,
 };
 
@@ -75,7 +75,7 @@ fn synced(uv: &Path, path: &Path) -> Result<OsString, Failure> {
 /// Returns the TOML of a script's comment, `None` if the file has no such comment. Everything else is replaced by blanks, so that
 /// errors have the lines and columns of the file.
 fn metadata(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = String::from_utf8(read::small(path).ok()?).ok()?;
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
     let start = lines.iter().position(|it| *it == "# /// script")?;
     let is_inside = |it: &&&str| **it == "#" || it.starts_with("# ");
@@ -107,9 +107,9 @@ mod tests {
     fn read(text: &str) -> Option<Result<Vec<String>, String>> {
         let folder = std::env::temp_dir();
         let path = folder.join(format!("gudgeon-script-{}-{}.py", std::process::id(), text.len()));
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         let read = metadata(&path);
-        fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
         read.map(|it| dependencies(&it))
     }
 

@@ -3,12 +3,15 @@
 mod json;
 pub mod toml;
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use serde_json::{Map, Value};
 
 use super::Syntax;
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::read,
+};
 
 /// The text of a configuration file whose syntax was checked.
 #[derive(Debug)]
@@ -24,11 +27,16 @@ pub struct Document {
 impl Document {
     /// Reads a file; a file that does not exist is an empty document. Errors with the line and the column at which its
     /// syntax is wrong.
-    pub fn open(path: &Path, syntax: Syntax, servers: &'static str) -> Result<Self, Failure> {
+    pub fn open(
+        path: &Path,
+        project: Option<&Path>,
+        syntax: Syntax,
+        servers: &'static str,
+    ) -> Result<Self, Failure> {
         let file = |message: String| {
             Failure::new(FailureKind::File, format!("{}: {message}", path.display()))
         };
-        let (text, exists) = match fs::read(path) {
+        let (text, exists) = match read::configuration(path, project) {
             Ok(bytes) => {
                 let text = String::from_utf8(bytes).map_err(|it| {
                     let at = it.utf8_error().valid_up_to();

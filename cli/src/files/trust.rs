@@ -1,0 +1,92 @@
+//! Whether a file that was found in a folder is one of the user's, or another user could have put it there.
+
+use std::path::Path;
+
+use crate::output;
+
+/// Returns why the files below a folder are not used, if one that the path names may be from another user: neither the
+/// user nor root owns it, or others may write it.
+#[cfg(unix)]
+pub fn problem(folder: &Path, below: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let (own, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let mut place = folder.to_path_buf();
+    below.components().find_map(|part| {
+        place.push(part);
+        // The link itself, and what it names. What is missing is nobody's.
+        let found = [place.symlink_metadata(), place.metadata()];
+        found.into_iter().flatten().find_map(|it| {
+            let others_write =
+                it.mode() & 0o002 != 0 || it.mode() & 0o020 != 0 && it.gid() != group;
+            let reason = match it.uid() {
+                uid if uid != own && uid != 0 => format!("belongs to the user {uid}"),
+                // The mode of a link says nothing.
+                _ if others_write && !it.is_symlink() => "may be written by other users".to_owned(),
+                _ => return None,
+            };
+            Some(format!("{} {reason}", place.display()))
+        })
+    })
+}
+
+/// Returns whether a folder has the first of these files, and all of them are used. If they are not, a message says why.
+pub fn has(folder: &Path, files: &[&Path]) -> bool {
+    let Some(first) = files.first().map(|it| folder.join(it)).filter(|it| it.is_file()) else {
+        return false;
+    };
+    let problem = files.iter().find_map(|it| problem(folder, it));
+    if let Some(problem) = &problem {
+        output::note(format_args!("{} is not used: {problem}", first.display()));
+    }
+    problem.is_none()
+}
+
+#[cfg(not(unix))]
+pub fn problem(_: &Path, _: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt as _, symlink},
+        process,
+    };
+
+    use super::*;
+
+    #[test]
+    fn files_of_others_are_told_apart() {
+        let folder = std::env::temp_dir().join(format!("gudgeon-trust-{}", process::id()));
+        fs::create_dir_all(folder.join("a")).unwrap();
+        let file = folder.join("a/file");
+        fs::write(&file, "").unwrap();
+        symlink("file", folder.join("a/link")).unwrap();
+        let problem = |below: &str| problem(&folder, Path::new(below)).unwrap_or_default();
+        let mode = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode(&folder.join("a"), 0o755);
+        mode(&file, 0o644);
+        assert_eq!(problem("a/file"), "");
+        assert_eq!(problem("a/link"), "");
+        assert_eq!(problem("a/none/file"), "");
+        mode(&file, 0o666);
+        assert!(problem("a/file").ends_with("a/file may be written by other users"));
+        assert!(problem("a/link").ends_with("a/link may be written by other users"));
+        mode(&file, 0o644);
+        mode(&folder.join("a"), 0o777);
+        assert!(problem("a/file").ends_with("/a may be written by other users"));
+        mode(&folder.join("a"), 0o755);
+        // Only root can give a file to somebody else.
+        if rustix::process::getuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
+            assert!(problem("a/file").ends_with("a/file belongs to the user 65534"));
+            assert!(problem("a/link").ends_with("a/link belongs to the user 65534"));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

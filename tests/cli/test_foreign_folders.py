@@ -1,0 +1,145 @@
+"""Folders that somebody else made, such as a cloned repository or one of another user: their files are not trusted."""
+
+import json
+import os
+import stat
+import sys
+
+import pytest
+
+SERVER = {"mcpServers": {"theirs": {"command": "true"}}}
+OWN = "# a file of the user\n"
+# A configuration whose comments would be commands of a shell.
+OLD = '{\n// "\n"mcpServers": {}\n}\n'
+
+
+@pytest.fixture
+def project(gudgeon, tmp_path):
+    """A folder in which the command runs, and beside it a file of the user."""
+    folder = tmp_path / "project"
+    (folder / ".cursor").mkdir(parents=True)
+    gudgeon.folder = folder
+    (tmp_path / "own").write_text(OWN)
+    return folder
+
+
+def install(gudgeon):
+    return gudgeon("install", "https://mcp.example.com/mcp", "--into", "cursor", "--scope", "project", "--yes")
+
+
+@pytest.mark.parametrize("target", ["own", "none"])
+def test_a_backup_takes_the_place_of_a_link(gudgeon, project, tmp_path, target):
+    configuration, backup = project / ".cursor/mcp.json", project / ".cursor/mcp.json.gudgeon.bak"
+    configuration.write_text(OLD)
+    backup.symlink_to(tmp_path / target)
+    assert install(gudgeon).code == 0
+    assert "mcp.example.com" in configuration.read_text()
+    assert not backup.is_symlink() and backup.read_text() == OLD
+    assert (tmp_path / "own").read_text() == OWN and not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("link", [".cursor/mcp.json", ".cursor"])
+@pytest.mark.parametrize("target", ["elsewhere", "none"])
+def test_nothing_is_written_or_read_through_a_link(gudgeon, project, tmp_path, link, target):
+    elsewhere = tmp_path / "elsewhere"
+    if link == ".cursor":
+        (project / ".cursor").rmdir()
+        elsewhere.mkdir()
+        (elsewhere / "mcp.json").write_text(json.dumps(SERVER))
+    else:
+        elsewhere.write_text(json.dumps(SERVER))
+    (project / link).symlink_to(tmp_path / target)
+    before = sorted(tmp_path.rglob("*"))
+    for refused in (
+        install(gudgeon),
+        gudgeon("uninstall", "theirs", "--from", "cursor", "--scope", "project", "--yes"),
+    ):
+        assert refused.code == 10 and "is a symbolic link, which is not followed in a project" in refused.err
+    assert sorted(tmp_path.rglob("*")) == before
+    assert "theirs" not in gudgeon("discover", "--json").out
+
+
+def test_what_is_no_small_file_is_not_read(gudgeon, project):
+    configuration = project / ".cursor/mcp.json"
+
+    def is_refused(reason):
+        done = gudgeon("discover")
+        configuration.unlink()
+        return reason in done.err
+
+    configuration.symlink_to("/dev/zero")
+    assert is_refused("is not used")
+    os.mkfifo(configuration)
+    assert is_refused("it is not a regular file")
+    configuration.write_text(json.dumps(SERVER) + " " * (1 << 20))
+    assert is_refused("it is larger than 1 MiB")
+
+
+@pytest.fixture(params=["writable", "foreign"])
+def give_away(request):
+    """A function that makes a file one that another user may have written."""
+
+    def change(path):
+        if request.param == "writable":
+            path.chmod(path.stat().st_mode | stat.S_IWOTH)
+            return "may be written by other users"
+        os.chown(path, 65534, -1)
+        return "belongs to the user 65534"
+
+    if request.param == "foreign" and os.getuid() != 0:
+        # Only root can give files away; unit tests of the command have the rule.
+        return None
+    return change
+
+
+def test_a_configuration_of_another_user_is_not_used(gudgeon, project, give_away):
+    if give_away is None:
+        return
+    configuration = project / ".cursor/mcp.json"
+    configuration.write_text(json.dumps(SERVER))
+    below = project / "a/b"
+    below.mkdir(parents=True)
+    gudgeon.folder = below
+    assert "theirs" in gudgeon("discover", "--json").out
+    reason = give_away(configuration)
+    found = gudgeon("discover", "--json")
+    assert "theirs" not in found.out
+    assert f"{configuration} is not used: {configuration} {reason}\n" in found.err
+
+
+def test_an_interpreter_of_another_user_is_not_started(gudgeon, project, give_away, shelf):
+    if give_away is None:
+        return
+    environment = project / ".venv/bin"
+    environment.mkdir(parents=True)
+    python = environment / "python"
+    python.write_text("#!/bin/sh\necho started >&2\nexit 1\n")
+    python.chmod(0o755)
+    server = project / "server.py"
+    server.write_text(shelf.read_text())
+    assert "started" in gudgeon("list", "server.py").err
+    reason = give_away(environment)
+    listed = gudgeon("list", "server.py")
+    assert "started" not in listed.err
+    assert f"{python} is not used: {environment} {reason}\n" in listed.err
+    # The interpreter that is found instead starts the server.
+    assert listed.code == 0, listed.err
+
+
+def test_generated_files_and_recordings_follow_no_link(gudgeon, project, tmp_path, shelf):
+    for name, words in {
+        "types.py": ("types", shelf, "--out"),
+        "report.xml": ("doctor", shelf, "--junit"),
+        "messages.jsonl": ("record",),
+    }.items():
+        rest = ["--", sys.executable, shelf] if words[0] == "record" else []
+        for target in ("own", "none"):
+            link = project / name
+            link.symlink_to(tmp_path / target)
+            refused = gudgeon(*words, link, *rest)
+            link.unlink()
+            assert refused.code == 10 and link.name in refused.err, refused
+    assert (tmp_path / "own").read_text() == OWN and not (tmp_path / "none").exists()
+    recording = project / "new.jsonl"
+    assert gudgeon("record", recording, "--", sys.executable, shelf).code == 0
+    assert stat.S_IMODE(recording.stat().st_mode) == 0o600
