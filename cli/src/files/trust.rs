@@ -1,4 +1,4 @@
-//! Whether a file that was found in a folder is one of the user's, or another user could have put it there.
+//! Tells files of the user from those that another user could have put into a folder.
 
 use std::path::Path;
 
