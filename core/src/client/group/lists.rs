@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::{ClientGroup, Member};
 use crate::{
-    client::{ListName, operation::Operation},
+    client::{Client, ListName, operation::Operation},
     error::{Error, ErrorKind},
     peer,
     protocol::{Members, Raw, json},
@@ -41,23 +41,32 @@ impl ClientGroup {
     }
 
     /// Returns the server whose prefix the name of a tool or prompt has, and the name there. Of several, it is the one
-    /// that lists the rest of the name, or else the one with the longest prefix.
+    /// that lists the rest of the name, or else the one with the longest prefix. Errors if a server with a longer prefix
+    /// can't be asked: the name may be of its tool.
     #[doc(hidden)] // For the language bindings.
     pub async fn find(&self, kind: ListName, name: &str) -> Result<Owner, Error> {
         let singular = singular(kind).unwrap_or_default();
-        let mut owners = self.owners(name);
+        let owners = self.owners(name);
         let longest = owners.first().ok_or_else(|| self.nothing_fits(singular, name))?.clone();
-        if owners.len() > 1 {
-            let members: Vec<_> = owners.iter().map(|(member, _)| Arc::clone(member)).collect();
-            let listed = self.listed(kind, &members).await;
-            owners.retain(|(member, own)| {
-                listed.get(&member.name).is_some_and(|it| it.contains(own))
-            });
+        if owners.len() == 1 {
+            return Ok(longest);
         }
-        match &owners[..] {
+        let mut found = Vec::new();
+        for owner in owners {
+            let (member, own) = &owner;
+            if found.is_empty() {
+                member.client().await?;
+            }
+            match member.names(kind).await {
+                Ok(names) if names.contains(own) => found.push(owner),
+                Err(error) if found.is_empty() => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        match &found[..] {
             [] => Ok(longest),
             [owner] => Ok(owner.clone()),
-            _ => Err(ambiguous(singular, name, &owners)),
+            _ => Err(ambiguous(singular, name, &found)),
         }
     }
 
@@ -85,13 +94,7 @@ impl ClientGroup {
         members: &[Arc<Member>],
     ) -> HashMap<String, Vec<String>> {
         let lists = self.lists(kind, members).await.into_iter();
-        lists
-            .map(|(member, list)| {
-                let entries = list.iter().filter_map(|it| serde_json::from_str(it.get()).ok());
-                let names = entries.filter_map(|it| name_in(kind, &it)).collect();
-                (member.name.clone(), names)
-            })
-            .collect()
+        lists.map(|(member, list)| (member.name.clone(), names_of(kind, &list))).collect()
     }
 
     /// Returns what connected servers list. A server that fails has an empty list; its error is recorded.
@@ -112,26 +115,35 @@ impl ClientGroup {
 }
 
 impl Member {
-    /// Lists the entries of the server; `None` if it is not connected, has none, or fails, which is recorded.
+    /// Lists the entries of the server; `None` if it is not connected, or fails, which is recorded.
     async fn list(&self, kind: ListName) -> Option<Vec<Raw>> {
-        let client = self.connected()?;
-        let options = client.options.clone();
-        let listed = client.call(Operation::List(kind), options).await;
-        let items = listed.and_then(|it| peer::read(kind.method().as_str(), &it.result));
-        match items {
-            Ok(items) => {
-                self.report(None);
-                Some(items)
-            }
-            Err(error) => {
-                // A server without resources, for example.
-                if error.kind != ErrorKind::Unsupported {
-                    self.report(Some(error));
-                }
-                None
+        self.asked(kind, &self.connected()?).await.ok()
+    }
+
+    /// Returns the names that the server lists. Errors if it is not connected, or fails.
+    async fn names(&self, kind: ListName) -> Result<Vec<String>, Error> {
+        let list = self.asked(kind, &self.client().await?).await?;
+        Ok(names_of(kind, &list))
+    }
+
+    /// Lists the entries of the server, and records whether it answered.
+    async fn asked(&self, kind: ListName, client: &Client) -> Result<Vec<Raw>, Error> {
+        let listed = client.call(Operation::List(kind), client.options.clone()).await;
+        match listed.and_then(|it| peer::read(kind.method().as_str(), &it.result)) {
+            // A server without resources, for example.
+            Err(error) if error.kind == ErrorKind::Unsupported => Ok(Vec::new()),
+            listed => {
+                self.report(listed.as_ref().err().map(Error::duplicate));
+                listed
             }
         }
     }
+}
+
+/// Returns the names, URIs or templates of a list.
+fn names_of(kind: ListName, list: &[Raw]) -> Vec<String> {
+    let entries = list.iter().filter_map(|it| serde_json::from_str(it.get()).ok());
+    entries.filter_map(|it| name_in(kind, &it)).collect()
 }
 
 /// Returns the word for an entry of a list whose names get a prefix.
