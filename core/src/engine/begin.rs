@@ -7,7 +7,8 @@ use super::{
     computation::MAX_UNDER_LOCK,
     host::HostRequest,
     id::{CallId, Origin, PeerId},
-    request_state::{Binding, KeyRing, Opened, Refused, RoundId},
+    key_ring::KeyRing,
+    request_state::{Binding, Opened, Refused, RoundId},
     state::{Continuation, Queued, ReplayState, Running, Start, State},
 };
 use crate::{

@@ -1,13 +1,11 @@
 //! Cursors of lists, sealed against forgery. Replicas with the same keys make the same cursors.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use chacha20poly1305::aead::{Aead as _, Payload};
 use sha2::{Digest as _, Sha256};
 
-use super::request_state::KeyRing;
+use super::key_ring::{KeyRing, NONCE};
 use crate::router::Cursors;
 
-const NONCE: usize = 24;
 const PLACE: usize = 8;
 
 impl Cursors for KeyRing {
@@ -20,35 +18,26 @@ impl Cursors for KeyRing {
     }
 }
 
-/// Returns the nonce, derived from the list and the place: the same place always gives the same cursor, and two places
-/// never share a nonce.
+/// Seals a place with a nonce that is derived from the server, the list and the place: the same place always gives the same
+/// cursor, and two places never share a nonce.
 fn seal(keys: &KeyRing, list: &str, after: u64) -> String {
-    let place = after.to_be_bytes();
-    let digest = Sha256::new().chain_update(kind(list)).chain_update(place).finalize();
+    let (purpose, place) = (purpose(list), after.to_be_bytes());
+    let bound = keys.bound_to(&purpose);
+    let digest = Sha256::new().chain_update(bound).chain_update(place).finalize();
     let mut nonce = [0; NONCE];
     nonce.copy_from_slice(&digest[..NONCE]);
-    let kind = kind(list);
-    let sealed = keys
-        .0
-        .first()
-        .and_then(|it| it.encrypt(&nonce.into(), Payload { msg: &place, aad: &kind }).ok());
     // A service always has a key; without one, the cursor could not be opened.
-    URL_SAFE_NO_PAD.encode([&nonce[..], &sealed.unwrap_or_default()].concat())
+    URL_SAFE_NO_PAD.encode(keys.seal(&purpose, &nonce, &place).unwrap_or_default())
 }
 
 fn open(keys: &KeyRing, list: &str, cursor: &str) -> Option<u64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
-    let kind = kind(list);
-    let place = keys
-        .0
-        .iter()
-        .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad: &kind }).ok())?;
+    let place = keys.open(&purpose(list), &bytes)?;
     <[u8; PLACE]>::try_from(place.as_slice()).ok().map(u64::from_be_bytes)
 }
 
-fn kind(list: &str) -> Vec<u8> {
-    format!("gudgeon cursor 1 {list}").into_bytes()
+fn purpose(list: &str) -> String {
+    format!("gudgeon cursor 1 {list}")
 }
 
 #[cfg(test)]
@@ -67,6 +56,19 @@ mod tests {
             assert_eq!(open(&KeyRing::new(["other"]), "tool", &cursor), None);
         }
         assert_ne!(seal(&keys, "tool", 1), seal(&keys, "tool", 2));
+    }
+
+    #[test]
+    fn a_server_of_another_name_opens_no_cursor() {
+        let keys = |name| KeyRing::new(["secret"]).of_server(name);
+        let cursor = seal(&keys("demo"), "tool", 3);
+        assert_eq!(open(&keys("demo"), "tool", &cursor), Some(3));
+        assert_eq!(open(&keys("production"), "tool", &cursor), None);
+        assert_ne!(
+            cursor[..32],
+            seal(&keys("production"), "tool", 3)[..32],
+            "a nonce is used once"
+        );
     }
 
     #[test]

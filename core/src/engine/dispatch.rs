@@ -7,7 +7,8 @@ use super::{
     CallEvent, Computation, Delivery, Engine, HostReply,
     begin::Opening,
     id::{Origin, Ticket},
-    request_state::{KeyRing, RoundId},
+    key_ring::KeyRing,
+    request_state::RoundId,
     state::{Continuation, State, Wait},
 };
 use crate::{

@@ -12,6 +12,7 @@ mod dispatch;
 mod handler_event;
 mod host;
 mod id;
+pub mod key_ring;
 mod notifications;
 mod peer;
 mod questions;
@@ -149,7 +150,11 @@ impl<H: Clone> Engine<H> {
     ) -> Self {
         Self {
             too_late,
-            sealing: Sealing::new(&components.server.request_state_keys, start),
+            sealing: Sealing::new(
+                &components.server.info.name,
+                &components.server.request_state_keys,
+                start,
+            ),
             components,
             calls: CallTable::default(),
             lines: Lines::default(),

@@ -3,17 +3,12 @@
 //! The state contains the request that it belongs to, its expiry and the [`Journal`] of answers. Time and random bytes are
 //! arguments.
 
-use std::fmt;
-
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use chacha20poly1305::{
-    KeyInit, XChaCha20Poly1305,
-    aead::{Aead, Payload},
-};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::key_ring::{KeyRing, NONCE};
 use crate::{
     error::{Fault, option_name},
     protocol::{Inputs, Principal, Request, canonical::canonical, json},
@@ -21,14 +16,9 @@ use crate::{
 };
 
 /// Names the kind and layout of the sealed bytes.
-const KIND: &[u8] = b"gudgeon requestState 1";
-const NONCE: usize = 24;
+const KIND: &str = "gudgeon requestState 1";
 /// The maximum size of a state in bytes, without its journal and the names in it.
 const BASE_STATE: usize = 2 * 1024;
-
-/// The keys of a server. The first seals and every one opens, so that keys can be rotated while clients hold states.
-#[derive(Clone)]
-pub struct KeyRing(pub(crate) Vec<XChaCha20Poly1305>);
 
 /// The request that a state belongs to. The state is refused with any other.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -85,20 +75,6 @@ struct Contents {
     journal: Journal,
 }
 
-impl KeyRing {
-    /// Creates a ring of keys of any length. Without a key, nothing is sealed or opened.
-    pub fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
-        let cipher = |key: K| XChaCha20Poly1305::new(&Sha256::digest(key.as_ref()));
-        Self(keys.into_iter().map(cipher).collect())
-    }
-}
-
-impl fmt::Debug for KeyRing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyRing of {}", self.0.len())
-    }
-}
-
 impl Binding {
     /// Returns `None` for requests that are never answered with questions. `principal` is the caller, if identified.
     pub fn of(request: &Request, principal: Option<&Principal>) -> Option<Self> {
@@ -140,11 +116,9 @@ pub fn seal(
     nonce: [u8; NONCE],
     max: usize,
 ) -> Option<Sealed> {
-    let cipher = keys.0.first()?;
     let sealed = |contents: &Contents| {
         let text = serde_json::to_vec(contents).ok()?;
-        let sealed = cipher.encrypt(&nonce.into(), Payload { msg: &text, aad: KIND }).ok()?;
-        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+        Some(URL_SAFE_NO_PAD.encode(keys.seal(KIND, &nonce, &text)?))
     };
     let mut contents = Contents { expires, binding, round, journal };
     let state = sealed(&contents)?;
@@ -193,12 +167,9 @@ fn unseal(
     state: &str,
 ) -> Result<(Option<RoundId>, Journal), &'static str> {
     let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| "it is no base64url")?;
-    let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or("it is too short")?;
-    let text = keys
-        .0
-        .iter()
-        .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad: KIND }).ok())
-        .ok_or("no key opens it: it was changed, or sealed with a key that is not in the ring")?;
+    let text = keys.open(KIND, &bytes).ok_or(
+        "no key opens it: it was changed, is of a server with another name, or was sealed with a key that is not in the ring",
+    )?;
     let contents: Contents =
         json::from_bytes(&text).map_err(|_| "its contents are of another version")?;
     let bound = &contents.binding;
@@ -361,6 +332,15 @@ mod tests {
         {
             assert!(opened(&keys, 1, &own, bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_state_is_of_no_use_at_a_server_with_another_name() {
+        let keys = |name| KeyRing::new(["secret"]).of_server(name);
+        let (state, own) = (sealed(&keys("demo")), binding("a", r#"{"x":1}"#));
+        assert!(opened(&keys("demo"), 1, &own, &state).is_ok());
+        let report = opened(&keys("production"), 1, &own, &state).unwrap_err();
+        assert!(report.contains("a server with another name"), "{report}");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    request_state::{self, Binding, KeyRing, Opened, Refused, RoundId, Sealed},
+    key_ring::KeyRing,
+    request_state::{self, Binding, Opened, Refused, RoundId, Sealed},
     test_mode::TestMode,
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
@@ -32,15 +33,15 @@ pub(crate) struct Sealing {
 }
 
 impl Sealing {
-    /// Creates the keys. Without keys of the user, states are valid in this process only.
-    pub(crate) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
+    /// Creates the keys of a server. Without keys of the user, states are valid in this process only.
+    pub(crate) fn new(server: &str, keys: &[Vec<u8>], start: &Start) -> Self {
         let seed = start.test_mode.and_then(|it| it.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
         let keys = match keys {
             [] => KeyRing::new([own]),
             keys => KeyRing::new(keys),
         };
-        Self { keys, start: *start, made: 0 }
+        Self { keys: keys.of_server(server), start: *start, made: 0 }
     }
 
     pub(crate) fn keys(&self) -> &KeyRing {

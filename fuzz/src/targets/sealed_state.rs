@@ -5,7 +5,10 @@
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
-    engine::request_state::{Binding, KeyRing, RoundId, open, seal},
+    engine::{
+        key_ring::KeyRing,
+        request_state::{Binding, RoundId, open, seal},
+    },
     protocol::{Inputs, Method, Principal, Question, Request, json},
     router::Cursors,
     session::asking::Journal,
