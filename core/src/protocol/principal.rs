@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
 /// An authenticated user, or a program that acts on its own behalf (Authorization).
@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Principal {
-    /// The subject's id, as its issuer names it.
+    /// The subject's id, as its issuer names it. A caller with an empty one is refused.
+    #[serde(deserialize_with = "named")]
     pub subject: String,
     /// The id of the client program that acts for the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,5 +38,14 @@ impl Principal {
     #[doc(hidden)] // For the language bindings and the tests.
     pub fn identity(&self) -> String {
         serde_json::json!([self.claims.get("iss"), self.subject, self.client_id]).to_string()
+    }
+}
+
+/// Reads a subject. Errors if it is empty: all callers without a name would be one principal.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let subject = String::deserialize(deserializer)?;
+    match subject.is_empty() {
+        true => Err(D::Error::custom("its subject is empty")),
+        false => Ok(subject),
     }
 }

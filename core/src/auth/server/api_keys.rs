@@ -37,6 +37,9 @@ impl ApiKeys {
             };
             found.push((digest, Arc::new(principal)));
         }
+        if found.is_empty() {
+            return Err("there is no key, so that nobody could call".to_owned());
+        }
         Ok(Self { header, keys: found })
     }
 
@@ -132,5 +135,6 @@ mod tests {
             assert!(error.contains("key 1") && error.contains("64"), "{error}");
         }
         assert!(ApiKeys::new("x y", []).unwrap_err().contains("header"));
+        assert!(ApiKeys::new("x-key", []).unwrap_err().contains("there is no key"));
     }
 }

@@ -57,6 +57,12 @@ impl Verifier for Functions {
 
 fn answer(verified: Verified) -> VerifyReply {
     match verified {
+        Ok(Some(principal)) if principal.subject.is_empty() => {
+            tracing::error!(
+                "auth: a function that verifies tokens returned a principal whose subject is empty"
+            );
+            VerifyReply::Failed
+        }
         Ok(Some(principal)) => VerifyReply::Principal(Box::new(principal)),
         Ok(None) => VerifyReply::Unknown,
         Err(VerifyError::InvalidToken(message)) => VerifyReply::Invalid(message),

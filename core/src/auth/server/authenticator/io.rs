@@ -174,7 +174,13 @@ mod tests {
             let reply = reply.unwrap_or_else(|it| panic!("{given}: {it}"));
             assert!(format!("{reply:?}").starts_with(expected), "{given}: {reply:?}");
         }
-        for given in [r#"{"principal":{"subject":7}}"#, r#"{"principal":{}}"#, r#""other""#, ""] {
+        for given in [
+            r#"{"principal":{"subject":7}}"#,
+            r#"{"principal":{"subject":""}}"#,
+            r#"{"principal":{}}"#,
+            r#""other""#,
+            "",
+        ] {
             let error = VerifyReply::parse(given.as_bytes()).unwrap_err().to_string();
             assert!(error.contains("the principal is invalid"), "{given}: {error}");
         }
