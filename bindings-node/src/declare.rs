@@ -28,9 +28,11 @@ mod tests {
 
     #[test]
     fn keys_and_the_limit_of_messages_are_read() {
-        let declaration = r#"{"name":"t","requestStateKeys":[[1,255],[2]],"maxMessage":99}"#;
-        let (facts, limit) = server(declaration).unwrap();
-        assert_eq!(facts.request_state_keys, [vec![1, 255], vec![2]]);
+        let keys = [vec![255; 32], vec![2; 40]];
+        let declaration =
+            serde_json::json!({ "name": "t", "requestStateKeys": keys, "maxMessage": 99 });
+        let (facts, limit) = server(&declaration.to_string()).unwrap();
+        assert_eq!(facts.request_state_keys, keys);
         assert_eq!(limit, 99);
     }
 }

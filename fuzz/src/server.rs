@@ -41,7 +41,7 @@ pub(crate) fn components() -> Arc<Components<Handler>> {
 
 fn new_components() -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
-        request_state_keys: vec![b"the key of every fixture".to_vec()],
+        request_state_keys: vec![b"the key of every fixture which is long".to_vec()],
         page_size: 5,
         dialects: Dialect::ALL.to_vec(),
         rounds: RoundLimits {

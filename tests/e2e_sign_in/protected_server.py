@@ -9,7 +9,7 @@ from gudgeon.auth import OAuthProxy
 from gudgeon.types import ToolAnnotations
 
 # The client that the provider knows, by which the proxy signs users in.
-PROXY = {"client_id": "shelf", "client_secret": "s3cret"}
+PROXY = {"client_id": "shelf", "client_secret": "a secret as long as those of providers"}
 # The values of `auth=`, by the name of the way in which users sign in.
 SIGN_INS: dict[str, Callable[[str], Any]] = {
     "direct": lambda issuer: issuer,

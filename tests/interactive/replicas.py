@@ -18,7 +18,7 @@ CLIENTS = {
 # The client programs that run, by name.
 PROGRAMS = {}
 JOB_TIME = 300  # seconds, in which a server may be started again three times
-KEYS = "a key that all replicas know, an old one"
+KEYS = "a key that all of the replicas know, an old one that some of them knew"
 
 
 class Process:

@@ -33,7 +33,7 @@ const ERAS = [
 ];
 
 function shop(schema) {
-  const app = new Server("shop", { requestStateKeys: ["a secret of all"] });
+  const app = new Server("shop", { requestStateKeys: ["a secret of all ".repeat(2)] });
   const questions = () => [ask.elicit("Who?", string, { key: "who" }), ask.elicit("How many?", schema, { key: "many" })];
   app.tool("buy", {}, async (_, ctx) => String(await ctx.elicit("How many?", schema)));
   app.tool("tries", {}, async (_, ctx) => {

@@ -212,7 +212,7 @@ describe("what can't be meant is refused", () => {
       [{ maxRequestState: 0 }, 'new Server("x"): maxRequestState must be a number of bytes, an integer from 1, not 0'],
       [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
       [{ requestStateKeys: ["secret", 5] }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
-      [{ requestStateKeys: [""] }, 'new Server("x"): a key of requestState is empty: take at least 32 random bytes, the same on every server that shares the work'],
+      [{ requestStateKeys: ["a".repeat(32), ""] }, 'new Server("x"): key 2 of requestStateKeys has 0 bytes: take at least 32 random ones, the same on every server that shares the work'],
     ]) {
       assert.throws(() => new Server("x", options), { name: "TypeError", message });
     }

@@ -8,8 +8,8 @@ import { REFUSED, able, accept, boolean, deleting, firstRound, later, string, us
 
 describe("a handler that is gone is run again from its top", () => {
   test("on another server that shares the keys; what was answered and done is not repeated", () => {
-    const requestStateKeys = ["secret", new Uint8Array([1, 2])];
-    const [first, second] = [deleting({ requestStateKeys }), deleting({ requestStateKeys: [new Uint8Array([1, 2]), "secret"] })];
+    const requestStateKeys = ["secret".repeat(6), new Uint8Array(32).fill(7)];
+    const [first, second] = [deleting({ requestStateKeys }), deleting({ requestStateKeys: requestStateKeys.toReversed() })];
     return using([first.app, second.app], async (here, there) => {
       const next = await there.callToolRound("deletes", {}, await firstRound(here));
       assert.deepEqual(Object.keys(next.questions), ["elicit-2"]);
@@ -21,7 +21,7 @@ describe("a handler that is gone is run again from its top", () => {
   });
 
   test("never on one that does not", () =>
-    using([deleting({ requestStateKeys: ["a"] }).app, deleting({ requestStateKeys: ["b"] }).app], async (here, there) => {
+    using([deleting({ requestStateKeys: ["a".repeat(32)] }).app, deleting({ requestStateKeys: ["b".repeat(32)] }).app], async (here, there) => {
       await assert.rejects(there.callToolRound("deletes", {}, await firstRound(here)), REFUSED);
     }));
 
@@ -38,7 +38,7 @@ describe("a handler that is gone is run again from its top", () => {
   });
 
   test("and does again what a state had no room for", () => {
-    const options = { requestStateKeys: ["secret"], maxRequestState: 600 };
+    const options = { requestStateKeys: ["secret".repeat(6)], maxRequestState: 600 };
     const serve = () => {
       const seen = { runs: 0, done: 0 };
       const app = new Server("heavy", options);
@@ -93,7 +93,7 @@ describe("a handler that is gone is run again from its top", () => {
 });
 
 describe('replay: "forbid"', () => {
-  const requestStateKeys = ["secret"];
+  const requestStateKeys = ["secret".repeat(6)];
 
   test("continues the handler that waits, once", () => {
     const { app, seen } = deleting({ requestStateKeys }, { replay: "forbid" });

@@ -85,7 +85,7 @@ async function replay(file) {
   await peer.close();
 }
 
-process.env.GUDGEON_STATE_KEYS = "the key of every fixture";
+process.env.GUDGEON_STATE_KEYS = "the key of every fixture which is long";
 describe("transcripts", { concurrency: 4 }, () => {
   for (const file of files) test(file, () => replay(file));
 });

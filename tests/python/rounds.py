@@ -19,7 +19,7 @@ from gudgeon.types import ElicitRequest, InputRequired
 PROGRAM = str(Path(__file__).with_name("asking_server.py"))
 BOTH = ["order", "order_sync"]
 SAID = {"Name?": "Ada", "Colour?": "red", "Sure?": True, "Age?": 36, "Likes?": False, "Place?": "London"}
-KEYS = {"request_state_keys": ["a secret of both"]}
+KEYS = {"request_state_keys": ["a secret of both " * 2]}
 
 
 def said(request: ElicitRequest) -> Any:

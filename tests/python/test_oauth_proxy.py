@@ -24,7 +24,7 @@ from gudgeon.auth import ApiKeys, Jwt, OAuth, OAuthProxy, providers
 from gudgeon.errors import AuthError
 from gudgeon.testing.auth import AuthFaults, AuthorizationServer
 
-APP = {"client_id": "shelf", "client_secret": "s3cret"}
+APP = {"client_id": "shelf", "client_secret": "a secret as long as those of providers"}
 
 
 def provider(**options: Any) -> AuthorizationServer:

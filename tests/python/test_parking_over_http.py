@@ -115,18 +115,19 @@ def test_another_server_that_shares_the_keys_runs_it_again_with_the_answers(way:
 
 
 def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
-    env = {"GUDGEON_STATE_KEYS": "new, old"}
-    with served("stdio", request_state_keys=["old"]) as one, served("stdio", env=env) as two:
+    new, old = "new " * 8, "old " * 8
+    env = {"GUDGEON_STATE_KEYS": f"{new}.,{old}."}
+    with served("stdio", request_state_keys=[f"{old}."]) as one, served("stdio", env=env) as two:
         state = go_on(two, "order", begin(one, "order"))
         with pytest.raises(ProtocolError, match="requestState"):
             finish(one, "order", state)
-        with served("stdio", env=env, request_state_keys=["old"]) as three:
+        with served("stdio", env=env, request_state_keys=[f"{old}."]) as three:
             with pytest.raises(ProtocolError, match="requestState"):
                 finish(three, "order", state)
         assert finish(two, "order", state) == "Ada likes red"
 
 
-@pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared"}], ids=["own", "shared"])
+@pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared" * 6}], ids=["own", "shared"])
 def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None:
     source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
     env = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -32,7 +32,7 @@ def test_after_a_restart_it_runs_again_with_the_answers() -> None:
 def test_what_another_key_sealed_is_refused() -> None:
     with (
         served("memory", **KEYS) as one,
-        served("memory", request_state_keys=["other"]) as two,
+        served("memory", request_state_keys=["other" * 7]) as two,
         served("memory") as own,
     ):
         state = begin(one, "order")
@@ -43,11 +43,11 @@ def test_what_another_key_sealed_is_refused() -> None:
 
 
 def test_keys_are_changed_while_states_are_under_way() -> None:
-    with served("memory", request_state_keys=["old"]) as before:
+    with served("memory", request_state_keys=["old" * 11]) as before:
         state = begin(before, "order")
-    with served("memory", request_state_keys=[b"new", b"old"]) as after:
+    with served("memory", request_state_keys=[b"new" * 11, b"old" * 11]) as after:
         state = go_on(after, "order", state)
-    with served("memory", request_state_keys=[b"new"]) as later:
+    with served("memory", request_state_keys=[b"new" * 11]) as later:
         assert finish(later, "order", state) == "Ada likes red"
 
 
@@ -265,9 +265,9 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         (
-            {"request_state_keys": ["a", b""]},
+            {"request_state_keys": ["a" * 32, b"b" * 31]},
             ValueError,
-            "a key of requestState is empty: take at least 32 random bytes",
+            r"key 2 of request_state_keys has 31 bytes: take at least 32 random ones",
         ),
     ],
     ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",

@@ -11,7 +11,7 @@ STREAMS = [path for path in FILES if "stdio" in wires(path)]
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: str(path.relative_to(HERE)))
 def test_transcript(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GUDGEON_STATE_KEYS", "the key of every fixture")
+    monkeypatch.setenv("GUDGEON_STATE_KEYS", "the key of every fixture which is long")
     replay(path, "memory", "python")
 
 

@@ -34,7 +34,7 @@ CASES: list[Any] = [
 
 @pytest.mark.parametrize(("path", "wire", "server"), CASES)
 def test_transcript(path: Path, wire: str, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GUDGEON_STATE_KEYS", "the key of every fixture")
+    monkeypatch.setenv("GUDGEON_STATE_KEYS", "the key of every fixture which is long")
     replay(path, wire, server)
 
 

@@ -16,7 +16,7 @@ const NAMES = [
  * only. Register an OAuth app at the provider, with the redirect URL `{URL of the server}/oauth/callback`.
  *
  * Nothing is stored: client ids, codes and tokens are sealed with the server's `requestStateKeys`, or else with a key made from
- * `clientSecret`, so that restarts and replicas with the same key accept them.
+ * `clientSecret` if that has at least 32 characters, so that restarts and replicas with the same key accept them.
  *
  * @param provider - The URL of the provider (an OpenID Connect issuer), or the result of `jwt()` or of a function of `providers`.
  * @throws TypeError if the provider is something else, or an option is unknown, missing, or has a wrong value.

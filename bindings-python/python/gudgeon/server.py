@@ -48,10 +48,10 @@ class Server(ComponentHost, Running):
         park_ttl: Seconds for which a handler waits for its client's answer before it is stopped. The call then fails
             before 2026-07-28; from 2026-07-28 on it runs again from the top when the answer arrives. Default 300.
         state_ttl: Seconds within which a client must answer. Default 900.
-        request_state_keys: Secrets, bytes or strings, that seal the `requestState` that clients carry between the
-            rounds of a call: the first one seals, all of them open. Servers that share them can continue each other's
-            calls. Default: those of the environment variable GUDGEON_STATE_KEYS, separated by commas, else a random
-            key of this process.
+        request_state_keys: Secrets, bytes or strings of at least 32 bytes, that seal the `requestState` that clients
+            carry between the rounds of a call: the first one seals, all of them open. Servers of one name that share
+            them can continue each other's calls. Default: those of the environment variable GUDGEON_STATE_KEYS,
+            separated by commas, else a random key of this process.
         auth: The methods that authenticate callers over HTTP and WebSocket; stdio is not affected, and `tcp://` and
             `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function

@@ -2,52 +2,71 @@
 
 use std::env;
 
-use crate::error::Error;
+use crate::error::{Error, option_name};
 
 /// The environment variable with the keys, separated by commas, if the program gives none.
 pub const STATE_KEYS: &str = "GUDGEON_STATE_KEYS";
 
+/// The minimum length of a key in bytes.
+const MIN_KEY: usize = 32;
+
 /// Returns the keys of [`ServerFacts::request_state_keys`](crate::router::ServerFacts): those given, else those of the
 /// variable [`STATE_KEYS`]. The first key seals, all of them open.
 ///
-/// Errors if a given key is empty, since anyone could guess it.
+/// Errors if a key is shorter than 32 bytes: clients hold what it sealed, and could guess it. Errors also if the variable is
+/// set, and empty.
 pub fn state_keys(given: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
-    if given.iter().any(Vec::is_empty) {
-        return Err(Error::misuse(
-            "a key of requestState is empty: take at least 32 random bytes, the same on every server that shares the work",
-        ));
+    if given.is_empty() {
+        return env::var_os(STATE_KEYS).map_or(Ok(given), |it| split(&it.into_encoded_bytes()));
     }
-    if !given.is_empty() {
-        return Ok(given);
-    }
-    let list = env::var_os(STATE_KEYS).unwrap_or_default();
-    Ok(split(&list.into_encoded_bytes()))
+    check(&option_name("request_state_keys"), &given)?;
+    Ok(given)
 }
 
-/// Splits a list at its commas. Spaces around keys and empty keys are left out.
-fn split(list: &[u8]) -> Vec<Vec<u8>> {
-    let keys = list.split(|it| *it == b',').map(<[u8]>::trim_ascii);
-    keys.filter(|it| !it.is_empty()).map(<[u8]>::to_vec).collect()
+/// Splits the value of the variable at its commas. Spaces around keys are left out.
+fn split(list: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let keys = list.split(|it| *it == b',').map(|it| it.trim_ascii().to_vec()).collect::<Vec<_>>();
+    check(&format!("the environment variable {STATE_KEYS}"), &keys)?;
+    Ok(keys)
+}
+
+fn check(source: &str, keys: &[Vec<u8>]) -> Result<(), Error> {
+    let Some(short) = keys.iter().position(|it| it.len() < MIN_KEY) else { return Ok(()) };
+    Err(Error::misuse(format!(
+        "key {} of {source} has {} bytes: take at least {MIN_KEY} random ones, the same on every server that shares the work",
+        short + 1,
+        keys[short].len()
+    )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_empty_key_is_no_secret() {
-        let error = state_keys(vec![b"k".to_vec(), Vec::new()]).unwrap_err();
-        assert!(error.to_string().contains("is empty: take at least 32 random bytes"), "{error}");
+    fn key(byte: u8) -> Vec<u8> {
+        vec![byte; MIN_KEY]
     }
 
     #[test]
-    fn given_keys_win() {
-        assert_eq!(state_keys(vec![b"k".to_vec()]).unwrap(), [b"k".to_vec()]);
+    fn a_short_key_is_refused_by_its_number_and_not_shown() {
+        let error = state_keys(vec![key(b'a'), b"s3cret".to_vec()]).unwrap_err().to_string();
+        assert!(error.contains("key 2 of request_state_keys has 6 bytes"), "{error}");
+        assert!(!error.contains("s3cret"), "{error}");
+        for (list, problem) in [
+            ("", "key 1 of the environment variable GUDGEON_STATE_KEYS has 0 bytes"),
+            ("  ", "key 1 of the environment variable GUDGEON_STATE_KEYS has 0 bytes"),
+            ("s3cret", "key 1 of the environment variable GUDGEON_STATE_KEYS has 6 bytes"),
+            (&format!("{},", "a".repeat(MIN_KEY)), "key 2 of the environment variable"),
+        ] {
+            let error = split(list.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");
+        }
     }
 
     #[test]
-    fn the_variable_holds_several() {
-        assert_eq!(split(b" new, old ,,"), [b"new".to_vec(), b"old".to_vec()]);
-        assert!(split(b"").is_empty());
+    fn keys_of_the_program_and_of_the_variable_are_taken_as_they_are() {
+        assert_eq!(state_keys(vec![key(b'a')]).unwrap(), [key(b'a')]);
+        let list = [b" ", &*key(b'n'), b" , ", &*key(b'o')].concat();
+        assert_eq!(split(&list).unwrap(), [key(b'n'), key(b'o')]);
     }
 }

@@ -44,7 +44,7 @@ pub struct ServerOptions {
     pub grace: Duration,
     /// The keys that seal the state which clients return between the rounds of a call (Multi Round-Trip Requests,
     /// "Server Requirements"). The first key seals; every key can open, so that keys can be rotated while calls are
-    /// pending. Servers behind one address need the same keys.
+    /// pending. Servers behind one address need the same keys and the same name. A key has at least 32 bytes.
     ///
     /// Default: the keys in the environment variable `GUDGEON_STATE_KEYS`, separated by commas, or else a random key
     /// of this process, whose states no other process can open.

@@ -164,7 +164,7 @@ fn ordering() -> (Server, [Arc<AtomicUsize>; 3]) {
     };
     let server = Server::new("orders")
         .options(|it| {
-            it.request_state_keys = vec!["shared".into()];
+            it.request_state_keys = vec!["shared".repeat(6).into()];
             (it.park_limit, it.park_ttl) = (1, PATIENCE);
         })
         .tool("order", order.clone())

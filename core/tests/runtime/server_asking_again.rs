@@ -71,7 +71,7 @@ fn shop() -> Server {
         }
     };
     Server::new("shop")
-        .options(|it| it.request_state_keys = vec!["a secret of all".into()])
+        .options(|it| it.request_state_keys = vec!["a secret of all ".repeat(2).into()])
         .tool("buy", buy)
         .tool("tries", tries)
         .tool("several", several)

@@ -21,7 +21,7 @@ from gudgeon.errors import McpError
 from gudgeon.types import InputRequired
 
 # Two processes of the museum, which continue each other's calls because they share a key.
-PROCESSES = [{"GUDGEON_STATE_KEYS": "the museum's secret"}] * 2
+PROCESSES = [{"GUDGEON_STATE_KEYS": "the museum's secret which is long"}] * 2
 
 
 async def story(first: Target, second: Target, revision: Any) -> None:

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, Client, type ClientOptions, McpError, type Progress, type Revision, type Target } from "gudgeon";
 
 /** Two processes of the museum, which continue each other's calls because they share a key. */
-export const processes = [{ GUDGEON_STATE_KEYS: "the museum's secret" }, { GUDGEON_STATE_KEYS: "the museum's secret" }];
+export const processes = [{ GUDGEON_STATE_KEYS: "the museum's secret which is long" }, { GUDGEON_STATE_KEYS: "the museum's secret which is long" }];
 
 export async function story(first: Target, second: Target, revision: Revision): Promise<void> {
   let minutes: unknown = 30;

@@ -8,10 +8,10 @@ from gudgeon import Cancelled, Client, ElicitRequest, InputRequired, ProtocolErr
 from gudgeon.errors import McpError
 
 PROCESSES = [
-    {"LIBRARY_DESK": "north", "LIBRARY_KEYS": "summer key"},
-    {"LIBRARY_DESK": "south", "LIBRARY_KEYS": "summer key"},
-    {"LIBRARY_DESK": "new", "LIBRARY_KEYS": "autumn key,summer key"},  # in the middle of a rotation
-    {"LIBRARY_DESK": "other", "LIBRARY_KEYS": "autumn key"},  # after it
+    {"LIBRARY_DESK": "north", "LIBRARY_KEYS": "the key of the desks since summer"},
+    {"LIBRARY_DESK": "south", "LIBRARY_KEYS": "the key of the desks since summer"},
+    {"LIBRARY_DESK": "new", "LIBRARY_KEYS": "the key of the desks since autumn,the key of the desks since summer"},  # in the middle of a rotation
+    {"LIBRARY_DESK": "other", "LIBRARY_KEYS": "the key of the desks since autumn"},  # after it
 ]
 BOOK = {"book": "Emma"}
 READER = {"reader": {"action": "accept", "content": {"name": "Ada", "card": 7}}}

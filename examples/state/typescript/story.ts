@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { cancelled, Client, type InputRequired, McpError, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
 
 export const processes = [
-  { LIBRARY_DESK: "north", LIBRARY_KEYS: "summer key" },
-  { LIBRARY_DESK: "south", LIBRARY_KEYS: "summer key" },
-  { LIBRARY_DESK: "new", LIBRARY_KEYS: "autumn key,summer key" }, // in the middle of a rotation
-  { LIBRARY_DESK: "other", LIBRARY_KEYS: "autumn key" }, // after it
+  { LIBRARY_DESK: "north", LIBRARY_KEYS: "the key of the desks since summer" },
+  { LIBRARY_DESK: "south", LIBRARY_KEYS: "the key of the desks since summer" },
+  { LIBRARY_DESK: "new", LIBRARY_KEYS: "the key of the desks since autumn,the key of the desks since summer" }, // in the middle of a rotation
+  { LIBRARY_DESK: "other", LIBRARY_KEYS: "the key of the desks since autumn" }, // after it
 ];
 const EMMA = { book: "Emma" };
 const READER = { reader: { action: "accept", content: { name: "Ada", card: 7 } } };

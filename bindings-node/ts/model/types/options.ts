@@ -39,9 +39,9 @@ export interface ServerOptions<L = unknown> {
   /** The number of entries in a page of a list. Default: 100. */
   pageSize?: number | undefined;
   /**
-   * Secrets that encrypt the `requestState` which clients carry between the rounds of a call. The first encrypts, all of them
-   * decrypt. Servers with the same keys can continue each other's calls. Default: the keys in the environment variable
-   * `GUDGEON_STATE_KEYS`, separated by commas; without it, a random key of this process.
+   * Secrets of at least 32 bytes that encrypt the `requestState` which clients carry between the rounds of a call. The first
+   * encrypts, all of them decrypt. Servers of one name with the same keys can continue each other's calls. Default: the keys in
+   * the environment variable `GUDGEON_STATE_KEYS`, separated by commas; without it, a random key of this process.
    */
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
   /** Error classes whose messages the model may see. Default: `ToolError` only. */

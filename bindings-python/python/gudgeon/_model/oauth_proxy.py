@@ -19,7 +19,8 @@ class OAuthProxy:
     `{URL of the server}/oauth/callback`.
 
     Nothing is stored: client ids, codes and tokens are sealed with `request_state_keys` of the server, or else with a
-    key made from `client_secret`, so that restarts and replicas with the same key accept them.
+    key made from `client_secret` if that has at least 32 characters, so that restarts and replicas with the same key
+    accept them.
 
     Args:
         provider: The URL of the provider (an OpenID Connect issuer), or a `Jwt` or a provider of `providers` that

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     auth::{
         Secret,
-        authorization_server::proxy::{OAuthProxy, ProviderPlace, ProviderSettings},
+        authorization_server::proxy::{OAuthProxy, ProviderPlace, ProviderSettings, is_long},
         metadata::split,
     },
     error::{Error, option_name},
@@ -173,6 +173,14 @@ fn proxy(
         }
     }
     let ProxyKeys { shared, own } = keys;
+    let is_lasting = !shared.is_empty() || provider.client_secret.as_ref().is_some_and(is_long);
+    // Without a key of its own, the settings are only checked.
+    if !is_lasting && !own.is_empty() {
+        tracing::warn!(
+            "the OAuth proxy seals sign-ins with a key of this process, so that they end with it: set {}",
+            option_name("request_state_keys")
+        );
+    }
     let allowed_redirects = allowed_redirects.map(<[_]>::to_vec);
     Ok(Method::Proxy(Box::new(OAuthProxy::new(provider, allowed_redirects, shared, own))))
 }

@@ -68,7 +68,7 @@ pub struct ApiKeys {
 /// URL only. Register an OAuth app at the provider, with the redirect URL `{URL of the server}/oauth/callback`.
 ///
 /// Nothing is stored: client ids, codes and tokens are sealed with the server's `request_state_keys`, or else with a key made
-/// from `client_secret`, so that restarts and replicas with the same key accept them.
+/// from `client_secret` if that has at least 32 characters, so that restarts and replicas with the same key accept them.
 ///
 /// ```
 /// use gudgeon::{Server, server::auth::OAuthProxy};

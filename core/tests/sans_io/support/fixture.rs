@@ -55,7 +55,7 @@ pub(crate) fn components() -> Components<Handler> {
 fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("Ask the fixture.".into()),
-        request_state_keys: vec![b"the key of every fixture".to_vec()],
+        request_state_keys: vec![b"the key of every fixture which is long".to_vec()],
         ..ServerFacts::from(Implementation::new("fixture", "1.0"))
     });
     add_tools(&mut components, behind);

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     auth::{
-        TokenDigest,
+        Secret, TokenDigest,
         fetch::{FetchError, FetchRequest, FetchResponse},
         moment::Moment,
         scopes::Scopes,
@@ -134,14 +134,15 @@ impl Flow {
 
 impl OAuthProxy {
     /// Creates the proxy. `allowed_redirects`: the redirect URLs that clients may have, `*` at the end for any rest; `None`: all
-    /// that are safe. Without `keys`, the client secret of the proxy takes their place, and without both, `seed`.
+    /// that are safe. Without `keys`, the client secret of the proxy takes their place if it is [long](is_long), and without
+    /// both, `seed`.
     pub fn new<K: AsRef<[u8]>>(
         provider: ProviderSettings,
         allowed_redirects: Option<Vec<String>>,
         keys: &[K],
         seed: &[u8],
     ) -> Self {
-        let secret = provider.client_secret.as_ref();
+        let secret = provider.client_secret.as_ref().filter(|it| is_long(it));
         let name = provider.name();
         let sealer = match (keys, secret) {
             ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())], name),
@@ -354,6 +355,11 @@ fn temporarily_unavailable(reason: String) -> Interruption {
         status: StatusCode::SERVICE_UNAVAILABLE,
         ..OAuthError::new("temporarily_unavailable", reason)
     })
+}
+
+/// Returns whether a client secret is so long that nobody guesses it: everyone can get texts that are sealed with it.
+pub(in crate::auth) fn is_long(secret: &Secret) -> bool {
+    secret.expose().len() >= 32
 }
 
 /// Returns whether a redirect URL continues another one, so that a browser does not take it for a URL above that.

@@ -10,7 +10,7 @@ use crate::auth::{
 
 use super::{
     super::{super::test_server::AuthFaults, *},
-    world::{BACK, ISSUER, VERIFIER, World, provider},
+    world::{BACK, ISSUER, SECRET, VERIFIER, World, provider},
 };
 
 #[test]
@@ -35,11 +35,14 @@ fn an_id_of_a_client_outlives_the_process_and_is_bound_to_the_keys() {
     assert!(world.proxy.verify(ISSUER, access, world.unix).is_none());
     let (status, refused) = world.refresh(&id, next["refresh_token"].as_str().unwrap());
     assert_eq!((status, &refused["error"]), (401, &json!("invalid_client")));
-    // Without keys, the secret of the proxy takes their place.
-    world.restart(&[]);
-    let id = world.register();
-    world.restart(&[]);
-    assert_eq!(world.authorize(&id, "").status, 200);
+    // Without keys, the secret of the proxy takes their place, unless it can be guessed: everyone can register.
+    for (secret, status) in [(SECRET, 200), ("s3cret", 400)] {
+        world.settings.client_secret = Some(secret.into());
+        world.restart(&[]);
+        let id = world.register();
+        world.restart(&[]);
+        assert_eq!(world.authorize(&id, "").status, status, "{secret}");
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::auth::{
 pub(super) const ISSUER: &str = "https://mcp.example.com/mcp";
 pub(super) const PROVIDER: &str = "https://as.example.com";
 pub(super) const BACK: &str = "https://app.example.com/back";
+pub(super) const SECRET: &str = "a secret as long as those of providers";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 pub(super) struct World {
@@ -38,7 +39,7 @@ pub(super) struct World {
     pub(super) document: Result<Value, u16>,
     /// The answer of the userinfo endpoint, or a status.
     pub(super) user: Result<Value, u16>,
-    settings: ProviderSettings,
+    pub(super) settings: ProviderSettings,
     count: u8,
 }
 
@@ -46,7 +47,7 @@ pub(super) fn provider() -> ProviderSettings {
     ProviderSettings {
         place: ProviderPlace::Issuer(PROVIDER.into()),
         client_id: "proxy".into(),
-        client_secret: Some("s3cret".into()),
+        client_secret: Some(SECRET.into()),
         scopes: ["openid", "profile", "email"].map(ToOwned::to_owned).to_vec(),
         params: vec![("prompt".into(), "consent".into())],
         subject: "sub".into(),
@@ -62,7 +63,7 @@ impl World {
 
     pub(super) fn with(options: &Value, settings: ProviderSettings) -> Self {
         let mut options = options.clone();
-        options["clients"] = json!([{ "client_id": "proxy", "client_secret": "s3cret",
+        options["clients"] = json!([{ "client_id": "proxy", "client_secret": SECRET,
             "redirect_uris": [format!("{ISSUER}/oauth/callback")] }]);
         let options = AuthorizationServerOptions::parse(options.to_string().as_bytes()).unwrap();
         let provider = TestServer::new(PROVIDER, options, &generate_key().unwrap());
@@ -83,7 +84,8 @@ impl World {
 
     /// Replaces the process by another one.
     pub(super) fn restart(&mut self, keys: &[Vec<u8>]) {
-        self.proxy = OAuthProxy::new(self.settings.clone(), None, keys, b"seed");
+        self.count += 1;
+        self.proxy = OAuthProxy::new(self.settings.clone(), None, keys, &[self.count; 32]);
     }
 
     pub(super) fn moment(&mut self) -> Moment {
