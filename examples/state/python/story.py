@@ -7,11 +7,12 @@ from typing import Any
 from gudgeon import Cancelled, Client, ElicitRequest, InputRequired, ProtocolError, Target
 from gudgeon.errors import McpError
 
+SUMMER, AUTUMN = "the key of the desks since summer", "the key of the desks since autumn"
 PROCESSES = [
-    {"LIBRARY_DESK": "north", "LIBRARY_KEYS": "the key of the desks since summer"},
-    {"LIBRARY_DESK": "south", "LIBRARY_KEYS": "the key of the desks since summer"},
-    {"LIBRARY_DESK": "new", "LIBRARY_KEYS": "the key of the desks since autumn,the key of the desks since summer"},  # in the middle of a rotation
-    {"LIBRARY_DESK": "other", "LIBRARY_KEYS": "the key of the desks since autumn"},  # after it
+    {"LIBRARY_DESK": "north", "LIBRARY_KEYS": SUMMER},
+    {"LIBRARY_DESK": "south", "LIBRARY_KEYS": SUMMER},
+    {"LIBRARY_DESK": "new", "LIBRARY_KEYS": f"{AUTUMN},{SUMMER}"},  # in the middle of a rotation
+    {"LIBRARY_DESK": "other", "LIBRARY_KEYS": AUTUMN},  # after it
 ]
 BOOK = {"book": "Emma"}
 READER = {"reader": {"action": "accept", "content": {"name": "Ada", "card": 7}}}

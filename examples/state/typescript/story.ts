@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { cancelled, Client, type InputRequired, McpError, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
 
+const [SUMMER, AUTUMN] = ["the key of the desks since summer", "the key of the desks since autumn"];
 export const processes = [
-  { LIBRARY_DESK: "north", LIBRARY_KEYS: "the key of the desks since summer" },
-  { LIBRARY_DESK: "south", LIBRARY_KEYS: "the key of the desks since summer" },
-  { LIBRARY_DESK: "new", LIBRARY_KEYS: "the key of the desks since autumn,the key of the desks since summer" }, // in the middle of a rotation
-  { LIBRARY_DESK: "other", LIBRARY_KEYS: "the key of the desks since autumn" }, // after it
+  { LIBRARY_DESK: "north", LIBRARY_KEYS: SUMMER },
+  { LIBRARY_DESK: "south", LIBRARY_KEYS: SUMMER },
+  { LIBRARY_DESK: "new", LIBRARY_KEYS: `${AUTUMN},${SUMMER}` }, // in the middle of a rotation
+  { LIBRARY_DESK: "other", LIBRARY_KEYS: AUTUMN }, // after it
 ];
 const EMMA = { book: "Emma" };
 const READER = { reader: { action: "accept", content: { name: "Ada", card: 7 } } };
