@@ -16,8 +16,8 @@ FAILURE = re.compile(r"not ok |failures:$|FAILED? |  .+ FAILED")
 ALLOWED_SKIPS = ("spec schemas not found", "shared api not found", "other versions")
 # A stage in which more tests fail has not failed by chance.
 MOST_AGAIN = 12
-# Most tests wait for processes most of the time. Two at once leave a seventh of two processors idle.
-TEST_STAGES_AT_ONCE = 3
+# Most tests wait for processes most of the time.
+TEST_STAGES_AT_ONCE = 2
 # Linking the packages has one thread for a long time.
 BACKGROUND_AT_ONCE = 3
 
