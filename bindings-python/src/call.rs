@@ -415,6 +415,7 @@ impl Slot {
             self.stream.asyncio_queue.finished(self.key);
             self.stream.done(&self.run, Failure::Cancelled.into());
             self.stream.server.try_flush();
+            self.stream.update_timer();
         }
     }
 }

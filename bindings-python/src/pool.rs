@@ -229,6 +229,8 @@ impl Stream {
         loop {
             if !self.run_inline(epoch) {
                 self.server.try_flush();
+                // The new leader may sleep for longer than the handler's question may wait.
+                self.update_timer();
                 return;
             }
             self.server.try_flush();

@@ -1,6 +1,7 @@
 """A handler that waits for its client takes no place meanwhile, and waits no longer than it may."""
 
 import asyncio
+import threading
 from typing import Annotated, Any
 
 import pytest
@@ -64,6 +65,34 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(name: s
             waited = f'tool "{name}" waited 0.05 s for its client\'s answer, and none came (option park_ttl)'
             assert str(caught.value) == waited
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_the_time_counts_for_a_handler_whose_thread_no_longer_reads() -> None:
+    app: Server[Any] = Server("shop", park_ttl=0.05)
+    let_go = threading.Event()
+
+    @app.tool
+    def blocks(ctx: SyncContext) -> Any:
+        # By the time that it returns, another thread reads, and sleeps.
+        assert let_go.wait(60)
+        question = ask.elicit("Sure?", bool)
+        return question if ctx.answer(question) is None else "answered"
+
+    @app.tool
+    def lets_go() -> None:
+        threading.Timer(0.2, let_go.set).start()
+
+    async def never(request: ElicitRequest) -> Any:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        async with Client(app, revision="2025-11-25", on_elicit=never) as client:
+            blocked = asyncio.create_task(client.call_tool("blocks"))
+            await client.call_tool("lets_go")
+            with pytest.raises(ToolError, match="waited 0.05 s for its client's answer"):
+                await blocked
 
     asyncio.run(asyncio.wait_for(main(), 60))
 
