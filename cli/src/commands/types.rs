@@ -65,7 +65,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             if fs::read_to_string(path).is_ok_and(|it| it == text) {
                 output::line(format_args!("{} is up to date", path.display()))?;
             } else {
-                write::whole(path, text.as_bytes()).map_err(|it| file(path, &it))?;
+                write::whole(path, text.as_bytes()).map_err(|error| file(path, &error))?;
                 output::line(format_args!("Wrote {}", path.display()))?;
             }
         }

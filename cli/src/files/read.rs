@@ -26,7 +26,7 @@ pub fn small(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a regular file of at most 1 MiB in a project, through no symbolic link.
-pub fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
+fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
     check_inside(project, path)?;
     small(path)
 }

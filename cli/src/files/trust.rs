@@ -16,13 +16,15 @@ pub fn problem(folder: &Path, below: &Path) -> Option<String> {
         place.push(part);
         // The link itself, and what it names. What is missing is nobody's.
         let found = [place.symlink_metadata(), place.metadata()];
-        found.into_iter().flatten().find_map(|it| {
-            let others_write =
-                it.mode() & 0o002 != 0 || it.mode() & 0o020 != 0 && it.gid() != group;
-            let reason = match it.uid() {
+        found.into_iter().flatten().find_map(|metadata| {
+            let others_write = metadata.mode() & 0o002 != 0
+                || metadata.mode() & 0o020 != 0 && metadata.gid() != group;
+            let reason = match metadata.uid() {
                 uid if uid != own && uid != 0 => format!("belongs to the user {uid}"),
                 // The mode of a link says nothing.
-                _ if others_write && !it.is_symlink() => "may be written by other users".to_owned(),
+                _ if others_write && !metadata.is_symlink() => {
+                    "may be written by other users".to_owned()
+                }
                 _ => return None,
             };
             Some(format!("{} {reason}", place.display()))
@@ -32,10 +34,11 @@ pub fn problem(folder: &Path, below: &Path) -> Option<String> {
 
 /// Returns whether a folder has the first of these files, and all of them are used. If they are not, a message says why.
 pub fn has(folder: &Path, files: &[&Path]) -> bool {
-    let Some(first) = files.first().map(|it| folder.join(it)).filter(|it| it.is_file()) else {
+    let Some(first) = files.first().map(|file| folder.join(file)).filter(|path| path.is_file())
+    else {
         return false;
     };
-    let problem = files.iter().find_map(|it| problem(folder, it));
+    let problem = files.iter().find_map(|file| problem(folder, file));
     if let Some(problem) = &problem {
         output::note(format_args!("{} is not used: {problem}", first.display()));
     }

@@ -25,10 +25,10 @@ pub fn replace(
     old: Option<&str>,
     text: &str,
 ) -> Result<Option<PathBuf>, Failure> {
-    exchange(path, project, old, text).map_err(|it| {
-        let message = format!("{}: the file cannot be written: {it}", path.display());
+    exchange(path, project, old, text).map_err(|error| {
+        let message = format!("{}: the file cannot be written: {error}", path.display());
         let failure = Failure::new(FailureKind::File, message);
-        match it.kind() {
+        match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => failure
                 .with_hint("nothing was changed; run the command as the owner of this folder"),
             _ => failure.with_hint("nothing was changed"),
@@ -39,7 +39,7 @@ pub fn replace(
 /// Opens a file that messages are added to. Only the user may read a new one: messages may contain secrets. A symbolic link is
 /// not followed.
 pub fn appended(path: &Path) -> io::Result<File> {
-    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+    if path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
         return Err(io::Error::other("it is a symbolic link; give the path of the file"));
     }
     let mut options = OpenOptions::new();
@@ -49,17 +49,17 @@ pub fn appended(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Writes a file that was generated, in place of the one that was there. A symbolic link is not followed; what is no regular
-/// file, such as a terminal, is written to.
+/// Writes a generated file in place of the one that was there. Errors if that is a symbolic link. A terminal, a pipe or a device
+/// stays, and the bytes are written to it.
 pub fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (link, target) = (path.symlink_metadata(), path.metadata());
-    if target.as_ref().is_ok_and(|it| !it.is_file()) {
+    if target.as_ref().is_ok_and(|found| !found.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
-    if link.is_ok_and(|it| it.is_symlink()) {
+    if link.is_ok_and(|found| found.is_symlink()) {
         return Err(io::Error::other("it is a symbolic link; give the path of the file"));
     }
-    let permissions = target.map(|it| it.permissions()).ok();
+    let permissions = target.map(|found| found.permissions()).ok();
     place(path, bytes, USUAL, permissions)
 }
 
@@ -91,7 +91,7 @@ fn exchange(
         Err(error) => return Err(error),
     };
     let current = read::configuration(&path, project)?;
-    if old.is_none_or(|it| it.as_bytes() != current) {
+    if old.is_none_or(|old| old.as_bytes() != current) {
         return Err(io::Error::other("it was changed by another program; repeat the command"));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -109,7 +109,7 @@ fn place(path: &Path, bytes: &[u8], mode: u32, permissions: Option<Permissions>)
     let mut file = create(&new, mode)?;
     let written = file
         .write_all(bytes)
-        .and_then(|()| permissions.map_or(Ok(()), |it| file.set_permissions(it)))
+        .and_then(|()| permissions.map_or(Ok(()), |given| file.set_permissions(given)))
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {

@@ -10,7 +10,7 @@ const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// secret.
 pub fn read(path: &Path) -> Result<Vec<(String, String)>, String> {
     let failed = |it: String| format!("{}: {it}", path.display());
-    let bytes = read::small(path).map_err(|it| failed(it.to_string()))?;
+    let bytes = read::small(path).map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|it| {
         let valid = it.as_bytes().get(..it.utf8_error().valid_up_to()).unwrap_or_default();
         let valid = String::from_utf8_lossy(valid);

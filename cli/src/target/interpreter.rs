@@ -30,10 +30,10 @@ pub fn python(folder: &Path) -> Vec<OsString> {
     // The folder of a file without one is empty.
     let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
     let below = PYTHON.iter().fold(PathBuf::from(".venv"), |path, it| path.join(it));
-    if let Some(found) = folder.ancestors().find(|it| trust::has(it, &[&below])) {
+    if let Some(found) = folder.ancestors().find(|folder| trust::has(folder, &[&below])) {
         return vec![found.join(below).into()];
     }
-    let locked = folder.ancestors().find(|it| trust::has(it, &UV_FILES.map(Path::new)));
+    let locked = folder.ancestors().find(|folder| trust::has(folder, &UV_FILES.map(Path::new)));
     if let (Some(project), Some(uv)) = (locked, uv()) {
         let words = ["run", "--project"].map(OsString::from);
         return [uv.into()]
@@ -56,8 +56,8 @@ pub fn typescript(file: &Path) -> Result<OsString, Failure> {
     }
     let file_path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let below = Path::new("node_modules/.bin/tsx");
-    let local = file_path.ancestors().skip(1).find(|it| trust::has(it, &[below]));
-    if let Some(tsx) = local.map(|it| it.join(below)).or_else(|| on_path("tsx")) {
+    let local = file_path.ancestors().skip(1).find(|folder| trust::has(folder, &[below]));
+    if let Some(tsx) = local.map(|folder| folder.join(below)).or_else(|| on_path("tsx")) {
         return Ok(tsx.into());
     }
     let found = version.map_or_else(

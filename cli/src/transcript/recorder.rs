@@ -52,7 +52,7 @@ impl Recorder {
             let why = "it exists, and is no transcript".to_owned();
             return Err(failed(why).with_hint("give another file; nothing was changed"));
         }
-        let mut file = write::appended(path).map_err(|it| failed(it.to_string()))?;
+        let mut file = write::appended(path).map_err(|error| failed(error.to_string()))?;
         let mut line = first_line(SystemTime::now(), Some(target));
         // The last line of a process that was killed may be incomplete.
         if before.last().is_some_and(|it| *it != b'\n') {

@@ -29,10 +29,10 @@ impl WebUrl {
         }
         let invalid = |reason: &str| {
             // It may contain a password, in the wrong place.
-            let shown = Some(without_query(text)).filter(|it| !it.contains('@'));
+            let shown = Some(without_query(text)).filter(|url| !url.contains('@'));
             FetchError::Url(format!("{:?}: {reason}", shown.unwrap_or("…@…")))
         };
-        if !text.bytes().all(|it| it.is_ascii_graphic() && it != b'\\') {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
             return Err(invalid("it is not a URL; percent-encode its spaces and other characters"));
         }
         if authority.is_empty() {
@@ -52,10 +52,10 @@ impl WebUrl {
         }
         let port = match port {
             None => default_port,
-            Some(digits) if digits.bytes().all(|it| it.is_ascii_digit()) => digits
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
                 .parse()
                 .ok()
-                .filter(|it| *it != 0)
+                .filter(|port| *port != 0)
                 .ok_or_else(|| invalid("the port is invalid"))?,
             Some(_) => return Err(invalid("the port is invalid")),
         };
@@ -115,8 +115,8 @@ pub fn is_loopback(host: &str) -> bool {
 
 /// Returns whether a text is a host name, an IPv4 address, or an IPv6 address in brackets.
 fn is_host(text: &str) -> bool {
-    let is_name = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
-    let address = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match address {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
         None => !text.is_empty() && text.bytes().all(is_name),

@@ -17,7 +17,7 @@ const MIN_KEY: usize = 32;
 /// set, and empty.
 pub fn state_keys(given: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
     if given.is_empty() {
-        return env::var_os(STATE_KEYS).map_or(Ok(given), |it| split(&it.into_encoded_bytes()));
+        return env::var_os(STATE_KEYS).map_or(Ok(given), |list| split(&list.into_encoded_bytes()));
     }
     check(&option_name("request_state_keys"), &given)?;
     Ok(given)
@@ -25,13 +25,14 @@ pub fn state_keys(given: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error> {
 
 /// Splits the value of the variable at its commas. Spaces around keys are left out.
 fn split(list: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let keys = list.split(|it| *it == b',').map(|it| it.trim_ascii().to_vec()).collect::<Vec<_>>();
+    let keys =
+        list.split(|byte| *byte == b',').map(|key| key.trim_ascii().to_vec()).collect::<Vec<_>>();
     check(&format!("the environment variable {STATE_KEYS}"), &keys)?;
     Ok(keys)
 }
 
 fn check(source: &str, keys: &[Vec<u8>]) -> Result<(), Error> {
-    let Some(short) = keys.iter().position(|it| it.len() < MIN_KEY) else { return Ok(()) };
+    let Some(short) = keys.iter().position(|key| key.len() < MIN_KEY) else { return Ok(()) };
     Err(Error::misuse(format!(
         "key {} of {source} has {} bytes: take at least {MIN_KEY} random ones, the same on every server that shares the work",
         short + 1,

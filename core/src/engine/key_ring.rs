@@ -52,7 +52,7 @@ impl KeyRing {
         let aad = &*self.bound_to(purpose);
         self.ciphers
             .iter()
-            .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad }).ok())
+            .find_map(|cipher| cipher.decrypt(nonce.into(), Payload { msg: sealed, aad }).ok())
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Principal {
     /// The subject's id, as its issuer names it. A caller with an empty one is refused.
-    #[serde(deserialize_with = "named")]
+    #[serde(deserialize_with = "not_empty")]
     pub subject: String,
     /// The id of the client program that acts for the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ impl Principal {
 }
 
 /// Reads a subject. Errors if it is empty: all callers without a name would be one principal.
-fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let subject = String::deserialize(deserializer)?;
     match subject.is_empty() {
         true => Err(D::Error::custom("its subject is empty")),

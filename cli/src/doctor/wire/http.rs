@@ -76,7 +76,7 @@ impl Address {
             Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?))
         });
         let url = url.with_query();
-        let is_local = WebUrl::parse(&url).is_ok_and(|it| it.is_loopback());
+        let is_local = WebUrl::parse(&url).is_ok_and(|url| url.is_loopback());
         Some(Self { headers: headers.collect(), is_local, url })
     }
 

@@ -21,7 +21,7 @@ pub(super) fn refusal(headers: &HeaderMap) -> Option<String> {
 
 /// Returns whether an origin is on this machine.
 fn is_here(origin: &str) -> bool {
-    WebUrl::parse(origin).is_ok_and(|it| it.is_loopback() && it.path().is_empty())
+    WebUrl::parse(origin).is_ok_and(|url| url.is_loopback() && url.path().is_empty())
 }
 
 #[cfg(test)]

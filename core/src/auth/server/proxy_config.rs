@@ -161,10 +161,8 @@ fn proxy(
     }
     for allowed in allowed_redirects.into_iter().flatten() {
         let start = allowed.strip_suffix('*').unwrap_or(allowed);
-        let has_path = match split(start) {
-            Some((origin, path)) if !origin.contains('@') => path.starts_with('/'),
-            _ => false,
-        };
+        let has_path = split(start)
+            .is_some_and(|(origin, path)| !origin.contains('@') && path.starts_with('/'));
         if start.contains('*') || (allowed.ends_with('*') && !has_path) {
             return Err(Error::misuse(format!(
                 "auth: {}: {allowed:?}: * may stand for the end of a path only, as in \"https://app.example.com/*\"",

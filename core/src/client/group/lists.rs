@@ -54,9 +54,6 @@ impl ClientGroup {
         let mut found = Vec::new();
         for owner in owners {
             let (member, own) = &owner;
-            if found.is_empty() {
-                member.client().await?;
-            }
             match member.names(kind).await {
                 Ok(names) if names.contains(own) => found.push(owner),
                 Err(error) if found.is_empty() => return Err(error),
@@ -129,7 +126,7 @@ impl Member {
     /// Lists the entries of the server, and records whether it answered.
     async fn asked(&self, kind: ListName, client: &Client) -> Result<Vec<Raw>, Error> {
         let listed = client.call(Operation::List(kind), client.options.clone()).await;
-        match listed.and_then(|it| peer::read(kind.method().as_str(), &it.result)) {
+        match listed.and_then(|reply| peer::read(kind.method().as_str(), &reply.result)) {
             // A server without resources, for example.
             Err(error) if error.kind == ErrorKind::Unsupported => Ok(Vec::new()),
             listed => {
@@ -142,8 +139,8 @@ impl Member {
 
 /// Returns the names, URIs or templates of a list.
 fn names_of(kind: ListName, list: &[Raw]) -> Vec<String> {
-    let entries = list.iter().filter_map(|it| serde_json::from_str(it.get()).ok());
-    entries.filter_map(|it| name_in(kind, &it)).collect()
+    let entries = list.iter().filter_map(|entry| serde_json::from_str(entry.get()).ok());
+    entries.filter_map(|entry| name_in(kind, &entry)).collect()
 }
 
 /// Returns the word for an entry of a list whose names get a prefix.
