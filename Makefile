@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 REFEREE := tests/conformance/referee/node_modules
+SCHEMA_SUITE := target/json-schema-suite
 PY := $(VENV)/bin/python
 FUZZ_TARGETS := engine endpoint client sse uri_template schema sealed_state dialects
 
@@ -59,7 +60,7 @@ dev: $(VENV)/.stamp node_modules/.stamp ## both bindings with the profile `dev`,
 	@npm run --silent build:ts
 	@npm run --silent build:examples
 
-setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
+setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp $(SCHEMA_SUITE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
 
 $(VENV)/.stamp: tests/requirements.txt tests/requirements-uv.txt
 	@echo "set-up: Python packages into $(VENV)"
@@ -79,6 +80,14 @@ node_modules/.stamp: package-lock.json
 $(REFEREE)/.stamp: tests/conformance/referee/package-lock.json
 	@echo "set-up: the official conformance suite"
 	@cd tests/conformance/referee && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The source distribution of Python's `jsonschema` contains the suite.
+$(SCHEMA_SUITE)/.stamp: tests/requirements-schema-suite.txt $(VENV)/.stamp
+	@echo "set-up: the test suite of JSON Schema"
+	@mkdir -p $(SCHEMA_SUITE)
+	@$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --no-binary jsonschema --dest $(SCHEMA_SUITE) --requirement $<
+	@tar --extract --strip-components=2 --directory=$(SCHEMA_SUITE) --wildcards --file $(SCHEMA_SUITE)/jsonschema-*.tar.gz '*/json'
 	@touch $@
 
 # Without one, the tests that need it are skipped, with the reason.

@@ -105,7 +105,8 @@ TESTS = [
         "rust sans-io",
         [*CARGO_TEST, "--lib", "--test", "sans_io", "--test", "index", "--test", "corpus", "--", "--show-output"],
         Cargo(),
-        needs=("rust tests",),
+        # Set-up downloads the test suite of JSON Schema.
+        needs=("set-up", "rust tests"),
         set=QUICK,
     ),
     Stage(

@@ -151,7 +151,7 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
             };
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
-            output.schema.check_text(&text, &value).map_err(misfit)?;
+            output.schema.check_text(&text).map_err(misfit)?;
             let content = escaped_text_content(&value);
             let structured =
                 Some(Structured { json: value, schema_is_object: Some(output.is_object) });

@@ -1,8 +1,8 @@
 //! Validation of tool arguments: as sent, and a second time with values decoded that a model quoted by mistake.
 
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use super::{Schema, Violation};
+use super::{Schema, Violation, instance::Instance};
 use crate::protocol::Members;
 
 /// The outcome of a successful validation.
@@ -18,10 +18,7 @@ impl Schema {
     /// (`{"limit": "5"}`) is decoded as JSON once; if they are still invalid, the returned violation describes the
     /// original arguments.
     pub fn check_arguments(&self, raw: &str) -> Result<Checked, Violation> {
-        if self.fits_quickly(raw)? {
-            return Ok(Checked::AsGiven);
-        }
-        let arguments: Value = serde_json::from_str(raw)
+        let arguments = serde_json::from_str(raw)
             .map_err(|error| Violation::new(format!("the arguments can't be read: {error}")))?;
         if self.fits(&arguments)? {
             return Ok(Checked::AsGiven);
@@ -34,12 +31,13 @@ impl Schema {
 
     /// Returns the arguments with wrongly quoted members decoded, if they are valid then.
     #[cold]
-    fn decode(&self, raw: &str, arguments: &Value) -> Option<String> {
+    fn decode(&self, raw: &str, arguments: &Instance<'_>) -> Option<String> {
+        let Instance::Object(arguments) = arguments else { return None };
         let decodable = |name: &str| {
-            let text = arguments
-                .get(name)?
-                .as_str()
-                .filter(|_| self.textless.iter().any(|it| it == name))?;
+            let Some(Instance::String(text)) = arguments.member(name) else { return None };
+            if !self.textless.iter().any(|textless| textless == name) {
+                return None;
+            }
             let value: &RawValue = serde_json::from_str(text).ok()?;
             // In JSON a raw newline can only be insignificant whitespace.
             Some(value.get().replace(['\n', '\r'], " "))

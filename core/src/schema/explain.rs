@@ -1,13 +1,12 @@
-//! The validator's errors as problems: one wording for each keyword, and the one alternative that was meant.
+//! Failures as problems: one wording for each keyword, and the one alternative that was meant.
 
-use jsonschema::{
-    ValidationError,
-    error::{TypeKind, ValidationErrorKind as Kind},
-};
 use serde_json::Value;
 
 use super::{
     alternatives::{self, Chosen},
+    failure::{Failure, Reason},
+    instance::Instance,
+    keyword::{Bound, Keyword, Measure, Schemas},
     nearest::nearest,
     place,
     violation::{Problem, ProblemKind},
@@ -22,189 +21,201 @@ const SAID: usize = 300;
 /// Alternatives within alternatives are followed so far: this bounds the stack.
 const FOLLOWED: usize = 16;
 
-/// Appends what one error says about `value`, which was checked against `schema`.
-pub(super) fn problems(
-    error: &ValidationError<'_>,
-    value: &Value,
-    schema: &str,
-    out: &mut Vec<Problem>,
-) {
-    Explainer { value, schema, out }.explain(error, 0);
+/// Appends what one failure says.
+pub(super) fn problems(schemas: &Schemas, failure: &Failure<'_>, out: &mut Vec<Problem>) {
+    Explainer { schemas, out }.explain(failure, 0);
 }
 
-/// Describes an error without its place.
-pub(super) fn describe(error: &ValidationError<'_>) -> String {
-    clipped(&wording(error), SAID)
+/// Describes a failure without its place.
+pub(super) fn describe(schemas: &Schemas, failure: &Failure<'_>) -> String {
+    clipped(&wording(schemas, failure), SAID)
 }
 
 struct Explainer<'a> {
-    value: &'a Value,
-    schema: &'a str,
+    schemas: &'a Schemas,
     out: &'a mut Vec<Problem>,
 }
 
 impl Explainer<'_> {
-    fn explain(&mut self, error: &ValidationError<'_>, depth: usize) {
-        match error.kind() {
-            Kind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                self.add(error, Some(name), ProblemKind::Missing);
-            }
-            Kind::AdditionalProperties { unexpected }
-            | Kind::UnevaluatedProperties { unexpected } => self.unknown(error, unexpected),
-            Kind::AnyOf { context } | Kind::OneOfNotValid { context } if depth < FOLLOWED => {
-                match alternatives::choose(error.instance_path(), context) {
-                    Chosen::One(errors) => {
-                        for error in errors {
-                            self.explain(error, depth + 1);
+    fn explain(&mut self, failure: &Failure<'_>, depth: usize) {
+        match &failure.reason {
+            Reason::Missing(name) => self.add(failure, Some(name), ProblemKind::Missing),
+            Reason::Unknown { names, schema } => self.unknown(failure, names, *schema),
+            Reason::NoAlternative(alternatives) if depth < FOLLOWED => {
+                match alternatives::choose(&failure.path, alternatives) {
+                    Chosen::One(failures) => {
+                        for failure in failures {
+                            self.explain(failure, depth + 1);
                         }
                     }
-                    Chosen::Expected { error, expected } => {
-                        let wrong = got(&expected, error);
-                        self.add(error, None, ProblemKind::Wrong(wrong));
+                    Chosen::Expected { failure, expected } => {
+                        let wrong = got(&expected, failure);
+                        self.add(failure, None, ProblemKind::Wrong(wrong));
                     }
                     Chosen::Missing(names) => {
                         for name in names {
-                            self.add(error, Some(name), ProblemKind::Missing);
+                            self.add(failure, Some(name), ProblemKind::Missing);
                         }
                     }
                     Chosen::Unclear => {
-                        let wrong = self.none_of(context);
-                        self.add(error, None, ProblemKind::Wrong(wrong));
+                        let wrong = self.none_of(alternatives);
+                        self.add(failure, None, ProblemKind::Wrong(wrong));
                     }
                 }
             }
-            _ => self.add(error, None, ProblemKind::Wrong(describe(error))),
+            _ => self.add(failure, None, ProblemKind::Wrong(describe(self.schemas, failure))),
         }
     }
 
-    fn add(&mut self, error: &ValidationError<'_>, member: Option<&str>, kind: ProblemKind) {
-        let place = place::dotted(error.instance_path(), self.value, member);
+    fn add(&mut self, failure: &Failure<'_>, member: Option<&str>, kind: ProblemKind) {
+        let place = place::dotted(&failure.path, member);
         self.out.push(Problem { place: clipped(&place, ECHOED), kind });
     }
 
-    fn unknown(&mut self, error: &ValidationError<'_>, unexpected: &[String]) {
-        let known = known_names(self.schema, error.schema_path().as_str());
-        for name in unexpected {
+    fn unknown(&mut self, failure: &Failure<'_>, names: &[&str], schema: usize) {
+        let known = known_names(self.schemas, schema);
+        for name in names {
             let meant = known.iter().flatten().map(String::as_str);
             let meant = nearest(name, meant).map(ToOwned::to_owned);
             let kind = ProblemKind::Unknown { meant, known: known.clone() };
-            self.add(error, Some(name), kind);
+            self.add(failure, Some(name), kind);
         }
     }
 
-    fn none_of(&self, context: &[Vec<ValidationError<'_>>]) -> String {
-        let firsts = context.iter().filter_map(|errors| errors.first()).take(3);
-        let firsts: Vec<_> = firsts.map(|it| clipped(&self.placed(it), ECHOED)).collect();
-        let said = format!("fits none of {} alternatives: {}", context.len(), firsts.join(", or "));
-        clipped(&said, SAID)
+    fn none_of(&self, alternatives: &[Vec<Failure<'_>>]) -> String {
+        let firsts = alternatives.iter().filter_map(|failures| failures.first()).take(3);
+        let firsts: Vec<_> = firsts.map(|failure| clipped(&self.placed(failure), ECHOED)).collect();
+        let count = alternatives.len();
+        clipped(&format!("fits none of {count} alternatives: {}", firsts.join(", or ")), SAID)
     }
 
-    fn placed(&self, error: &ValidationError<'_>) -> String {
-        match place::dotted(error.instance_path(), self.value, None).as_str() {
-            "" => wording(error),
-            place => format!("'{}': {}", clipped(place, ECHOED), wording(error)),
+    fn placed(&self, failure: &Failure<'_>) -> String {
+        let said = wording(self.schemas, failure);
+        match place::dotted(&failure.path, None).as_str() {
+            "" => said,
+            place => format!("'{}': {said}", clipped(place, ECHOED)),
         }
     }
 }
 
-/// The names that the schema around the keyword at `pointer` has for properties; `None` where patterns allow others.
-fn known_names(schema: &str, pointer: &str) -> Option<Vec<String>> {
-    let document: Value = serde_json::from_str(schema).ok()?;
-    let (parent, _) = pointer.rsplit_once('/')?;
-    let schema = document.pointer(parent)?;
-    if schema.get("patternProperties").is_some() {
-        return None;
-    }
-    let combined = ["allOf", "anyOf", "oneOf"].iter().filter_map(|it| schema.get(it)?.as_array());
-    let mut names = Vec::new();
-    for schema in combined.flatten().chain([schema]) {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for name in properties.into_iter().flat_map(|it| it.keys()) {
-            if !names.contains(name) {
-                names.push(name.clone());
+/// Returns the names that a schema has for properties, with those of the schemas that apply to the same object; `None` where
+/// patterns allow others.
+fn known_names(schemas: &Schemas, schema: usize) -> Option<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    let keywords = &schemas.nodes[schema].keywords;
+    let combining = keywords.iter().filter(|keyword| {
+        matches!(
+            keyword,
+            Keyword::All(_) | Keyword::Any(_) | Keyword::One(_) | Keyword::Reference(_)
+        )
+    });
+    let combined = combining.flat_map(|keyword| schemas.in_place(keyword));
+    for node in combined.chain([schema]).map(|schema| &schemas.nodes[schema]) {
+        for keyword in &node.keywords {
+            let Keyword::Members { properties, patterns, .. } = keyword else { continue };
+            if !patterns.is_empty() {
+                return None;
+            }
+            for name in properties.keys() {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
             }
         }
     }
     Some(names)
 }
 
-/// The types or values that a keyword allows: "an integer", "null".
-pub(super) fn expectation(error: &ValidationError<'_>) -> Option<Vec<String>> {
-    Some(match error.kind() {
-        Kind::Type { kind: TypeKind::Single(one) } => vec![article(one.as_str())],
-        Kind::Type { kind: TypeKind::Multiple(several) } => {
-            several.into_iter().map(|it| article(it.as_str())).collect()
+/// Returns the types or values that a keyword allows: "an integer", "null".
+pub(super) fn expectation(failure: &Failure<'_>) -> Option<Vec<String>> {
+    let Reason::Keyword(keyword) = failure.reason else { return None };
+    Some(match keyword {
+        Keyword::Types(types) => types.names().map(article).collect(),
+        Keyword::Values(values) => {
+            values.iter().map(|value| value.to_value().to_string()).collect()
         }
-        Kind::Enum { options } => options.as_array()?.iter().map(Value::to_string).collect(),
-        Kind::Constant { expected_value } => vec![shown(expected_value)],
+        Keyword::Const(value) => vec![shown(value)],
         _ => return None,
     })
 }
 
-fn wording(error: &ValidationError<'_>) -> String {
-    if let Some(expected) = expectation(error) {
-        return got(&either(expected), error);
+fn wording(schemas: &Schemas, failure: &Failure<'_>) -> String {
+    if let Some(expected) = expectation(failure) {
+        return got(&either(expected), failure);
     }
-    let expected = match error.kind() {
-        Kind::Minimum { limit } => format!("at least {limit}"),
-        Kind::Maximum { limit } => format!("at most {limit}"),
-        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
-        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
-        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("at least {}", counted(*limit, "character")),
-        Kind::MaxLength { limit } => format!("at most {}", counted(*limit, "character")),
-        Kind::MinItems { limit } => format!("at least {}", counted(*limit, "item")),
-        Kind::MaxItems { limit } => format!("at most {}", counted(*limit, "item")),
-        Kind::MinProperties { limit } => format!("at least {}", counted(*limit, "property")),
-        Kind::MaxProperties { limit } => format!("at most {}", counted(*limit, "property")),
-        // The one keyword of our own is `pattern`.
-        Kind::Pattern { pattern } | Kind::Custom { message: pattern, .. } => {
-            format!("a string that matches {:?}", clipped(pattern, ECHOED))
+    let keyword = match &failure.reason {
+        Reason::Keyword(keyword) => keyword,
+        Reason::Missing(name) => return format!("missing property {}", Value::from(*name)),
+        Reason::Unknown { names, .. } => {
+            return format!("unknown properties {}", clipped_list(names));
         }
-        Kind::Format { format } => format!("a string of the format {:?}", clipped(format, ECHOED)),
-        Kind::UniqueItems => "items that all differ".to_owned(),
-        Kind::Required { property } => return format!("missing property {property}"),
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            return format!("unknown properties {}", clipped_list(unexpected));
-        }
-        Kind::OneOfMultipleValid { .. } => {
+        Reason::Name(problem) => return format!("the name of a property is wrong: {problem}"),
+        Reason::SeveralAlternatives => {
             return "fits more than one of the alternatives; exactly one is allowed".to_owned();
         }
-        Kind::PropertyNames { error } => {
-            return format!("the name of a property is wrong: {}", describe(error));
+        Reason::NoAlternative(alternatives) => {
+            let first = alternatives.iter().flatten().next();
+            let first = first.map(|failure| describe(schemas, failure)).unwrap_or_default();
+            return format!("fits none of {} alternatives: {first}", alternatives.len());
         }
-        Kind::FalseSchema => return format!("no value is allowed here, got {}", shown_of(error)),
-        _ => return error.masked_with(shown_of(error)).to_string(),
     };
-    got(&expected, error)
+    let expected = match keyword {
+        Keyword::Never => return format!("no value is allowed here, got {}", shown(failure.value)),
+        Keyword::Bound { limit, bound: Bound::AtLeast } => format!("at least {limit}"),
+        Keyword::Bound { limit, bound: Bound::AtMost } => format!("at most {limit}"),
+        Keyword::Bound { limit, bound: Bound::MoreThan } => format!("more than {limit}"),
+        Keyword::Bound { limit, bound: Bound::LessThan } => format!("less than {limit}"),
+        Keyword::MultipleOf(divisor) => format!("a multiple of {divisor}"),
+        Keyword::Size { measure, is_minimum, limit } => {
+            let noun = match measure {
+                Measure::Characters => "character",
+                Measure::Items => "item",
+                Measure::Members => "property",
+            };
+            let side = if *is_minimum { "at least" } else { "at most" };
+            format!("{side} {}", counted(*limit, noun))
+        }
+        Keyword::Pattern(pattern) => {
+            format!("a string that matches {:?}", clipped(pattern.text(), ECHOED))
+        }
+        Keyword::UniqueItems => "items that all differ".to_owned(),
+        Keyword::Contains { min, max, .. } => {
+            let range = match max {
+                None => format!("at least {}", counted(*min, "item")),
+                Some(max) => format!("{min} to {}", counted(*max, "item")),
+            };
+            format!("{range} of the kind that `contains` describes")
+        }
+        Keyword::Not { text, .. } => format!("a value that does not fit {text}"),
+        // The others fail by what is inside them.
+        _ => "another value".to_owned(),
+    };
+    got(&expected, failure)
 }
 
-fn got(expected: &str, error: &ValidationError<'_>) -> String {
-    format!("expected {}, got {}", clipped(expected, SAID), shown_of(error))
+fn got(expected: &str, failure: &Failure<'_>) -> String {
+    format!("expected {}, got {}", clipped(expected, SAID), shown(failure.value))
 }
 
-fn shown_of(error: &ValidationError<'_>) -> String {
-    shown(error.instance())
-}
-
-/// A value, or its kind and size where it is long.
-fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) if text.chars().nth(ECHOED).is_some() => {
+/// Returns a value, or its kind and size where it is long.
+fn shown(value: &Instance<'_>) -> String {
+    let inside = match value {
+        Instance::Array(items) => counted(items.len(), "item"),
+        Instance::Object(object) => counted(object.len(), "member"),
+        Instance::String(text) if text.chars().nth(ECHOED).is_some() => {
             return format!("a string of {} characters", text.chars().count());
         }
-        Value::Array(items) if items.len() > ECHOED_INSIDE => String::new(),
-        Value::Object(members) if members.len() > ECHOED_INSIDE => String::new(),
-        _ => value.to_string(),
+        short => return short.to_value().to_string(),
     };
-    let fits = !text.is_empty() && text.len() <= ECHOED_INSIDE;
+    // Most values inside are longer than a character.
+    let text = match value.count() <= ECHOED_INSIDE {
+        true => value.to_value().to_string(),
+        false => String::new(),
+    };
     match value {
-        Value::Array(items) if !fits => format!("an array of {}", counted(items.len(), "item")),
-        Value::Object(members) if !fits => {
-            format!("an object of {}", counted(members.len(), "member"))
-        }
-        _ => text,
+        _ if !text.is_empty() && text.len() <= ECHOED_INSIDE => text,
+        Instance::Array(_) => format!("an array of {inside}"),
+        _ => format!("an object of {inside}"),
     }
 }
 
@@ -234,8 +245,8 @@ pub(super) fn either(options: impl IntoIterator<Item = String>) -> String {
     }
 }
 
-pub(super) fn clipped_list(names: &[String]) -> String {
-    let names: Vec<_> = names.iter().map(|it| clipped(it, ECHOED)).collect();
+pub(super) fn clipped_list(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<_> = names.iter().map(|name| clipped(name.as_ref(), ECHOED)).collect();
     clipped(&names.join(", "), SAID)
 }
 

@@ -1,23 +1,18 @@
 //! Values to check, which borrow from the text they were read from: quicker to build and to look at than
 //! [`serde_json::Value`].
 
-use std::{borrow::Cow, collections::HashMap, fmt, ptr, slice};
+use std::{borrow::Cow, cmp::Ordering, collections::HashMap, fmt};
 
-use jsonschema::{
-    JsonType,
-    json::{self, Json, Node, NodeIdentity},
-};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Number, Value};
 
+use super::number;
+
 /// The most members of an object that are searched one after the other.
 const SEARCHED: usize = 8;
-
-/// The representation of values by [`Instance`].
-pub(super) struct Borrowing;
 
 /// A JSON value.
 #[derive(Debug)]
@@ -66,8 +61,8 @@ impl<'a> Object<'a> {
         self.members.len()
     }
 
-    pub(super) fn iter(&self) -> Members<'_> {
-        Members(self.members.iter())
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Instance<'a>)> {
+        self.members.iter().map(|(name, value)| (&**name, value))
     }
 
     pub(super) fn member(&self, name: &str) -> Option<&Instance<'a>> {
@@ -75,156 +70,93 @@ impl<'a> Object<'a> {
     }
 }
 
-impl Instance<'_> {
-    /// Returns whether the value equals another; numbers are compared by value.
-    pub(super) fn equals(&self, other: &Value) -> bool {
-        match (self, other) {
-            (Self::Null, Value::Null) => true,
-            (Self::Bool(one), Value::Bool(other)) => one == other,
-            (Self::Number(one), Value::Number(other)) => json::cmp::equal_numbers(&one, other),
-            (Self::String(one), Value::String(other)) => one == other,
-            (Self::Array(some), Value::Array(others)) => {
-                some.len() == others.len()
-                    && some.iter().zip(others).all(|(it, other)| it.equals(other))
+impl<'a> Instance<'a> {
+    /// Returns the value of a [`Value`].
+    pub(super) fn from_value(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => Self::Number(number.clone()),
+            Value::String(text) => Self::String(Cow::Borrowed(text)),
+            Value::Array(items) => Self::Array(items.iter().map(Self::from_value).collect()),
+            Value::Object(members) => {
+                let mut object = Object::default();
+                for (name, member) in members {
+                    object.insert(Cow::Borrowed(name), Self::from_value(member));
+                }
+                Self::Object(object)
             }
-            (Self::Object(some), Value::Object(others)) => {
-                let equals = |(name, it): &(Cow<'_, str>, Instance<'_>)| {
-                    others.get(&**name).is_some_and(|other| it.equals(other))
-                };
-                some.members.len() == others.len() && some.members.iter().all(equals)
+        }
+    }
+
+    /// Returns the same value without borrowed strings.
+    pub(super) fn into_owned(self) -> Instance<'static> {
+        match self {
+            Self::Null => Instance::Null,
+            Self::Bool(value) => Instance::Bool(value),
+            Self::Number(number) => Instance::Number(number),
+            Self::String(text) => Instance::String(Cow::Owned(text.into_owned())),
+            Self::Array(items) => {
+                Instance::Array(items.into_iter().map(Instance::into_owned).collect())
+            }
+            Self::Object(object) => {
+                let mut owned = Object::default();
+                for (name, value) in object.members {
+                    owned.insert(Cow::Owned(name.into_owned()), value.into_owned());
+                }
+                Instance::Object(owned)
+            }
+        }
+    }
+
+    /// Returns whether the value equals another; numbers are compared by value.
+    pub(super) fn equals(&self, other: &Instance<'_>) -> bool {
+        match (self, other) {
+            (Self::Null, Instance::Null) => true,
+            (Self::Bool(one), Instance::Bool(other)) => one == other,
+            (Self::Number(one), Instance::Number(other)) => {
+                number::compare(one, other) == Ordering::Equal
+            }
+            (Self::String(one), Instance::String(other)) => one == other,
+            (Self::Array(some), Instance::Array(others)) => {
+                some.len() == others.len()
+                    && some.iter().zip(others).all(|(one, other)| one.equals(other))
+            }
+            (Self::Object(some), Instance::Object(others)) => {
+                some.len() == others.len()
+                    && some.iter().all(|(name, value)| {
+                        others.member(name).is_some_and(|other| value.equals(other))
+                    })
             }
             _ => false,
         }
     }
 
-    /// Returns whether one of these members is a string.
-    pub(super) fn has_text(&self, members: &[String]) -> bool {
-        let Self::Object(object) = self else { return false };
-        members.iter().any(|it| matches!(object.member(it), Some(Self::String(_))))
-    }
-
-    fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
-            Self::Bool(it) => Value::Bool(*it),
-            Self::Number(it) => Value::Number(it.clone()),
-            Self::String(it) => Value::String(it.to_string()),
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::String(text) => Value::String(text.to_string()),
             Self::Array(items) => Value::Array(items.iter().map(Self::to_value).collect()),
-            Self::Object(Object { members, .. }) => Value::Object(
-                members.iter().map(|(name, it)| (name.to_string(), it.to_value())).collect(),
-            ),
+            Self::Object(object) => {
+                let members = object.iter();
+                Value::Object(
+                    members.map(|(name, value)| (name.into(), value.to_value())).collect(),
+                )
+            }
         }
     }
-}
 
-impl Json for Borrowing {
-    type Node<'a> = &'a Instance<'a>;
-    type PreparedKey = String;
-    type StringBuffer = ();
-
-    // A member is searched among several.
-    const KEYS_PER_LOOKUP: usize = 2;
-
-    fn prepare_key(key: &str) -> String {
-        key.to_owned()
-    }
-
-    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(Self::Node<'_>) -> T) -> T {
-        f(&Instance::String(Cow::Borrowed(string)))
-    }
-}
-
-impl<'a> Node<'a, Borrowing> for &'a Instance<'a> {
-    type Object = &'a Object<'a>;
-    type Array = &'a [Instance<'a>];
-    type Number = &'a Number;
-
-    fn as_object(&self) -> Option<&'a Object<'a>> {
-        if let Instance::Object(it) = self { Some(it) } else { None }
-    }
-
-    fn as_array(&self) -> Option<&'a [Instance<'a>]> {
-        if let Instance::Array(it) = self { Some(it) } else { None }
-    }
-
-    fn as_string(&self) -> Option<Cow<'a, str>> {
-        if let Instance::String(it) = self { Some(Cow::Borrowed(it)) } else { None }
-    }
-
-    fn as_number(&self) -> Option<&'a Number> {
-        if let Instance::Number(it) = self { Some(it) } else { None }
-    }
-
-    fn as_boolean(&self) -> Option<bool> {
-        if let Instance::Bool(it) = self { Some(*it) } else { None }
-    }
-
-    fn is_null(&self) -> bool {
-        matches!(self, Instance::Null)
-    }
-
-    fn json_type(&self) -> JsonType {
+    /// Returns the number of values inside this one, and itself.
+    pub(super) fn count(&self) -> usize {
         match self {
-            Instance::Null => JsonType::Null,
-            Instance::Bool(_) => JsonType::Boolean,
-            Instance::Number(_) => JsonType::Number,
-            Instance::String(_) => JsonType::String,
-            Instance::Array(_) => JsonType::Array,
-            Instance::Object(_) => JsonType::Object,
+            Self::Array(items) => items.iter().map(Self::count).sum::<usize>() + 1,
+            Self::Object(object) => {
+                object.iter().map(|(_, value)| value.count()).sum::<usize>() + 1
+            }
+            _ => 1,
         }
-    }
-
-    fn equals_value(&self, expected: &Value) -> bool {
-        self.equals(expected)
-    }
-
-    fn to_value(&self) -> Cow<'a, Value> {
-        Cow::Owned(Instance::to_value(self))
-    }
-
-    fn identity(&self) -> Option<NodeIdentity> {
-        Some(NodeIdentity::new(ptr::from_ref::<Instance<'_>>(self).addr()))
-    }
-}
-
-impl<'a> json::Object<'a, Borrowing> for &'a Object<'a> {
-    type Node = &'a Instance<'a>;
-    type MemberName = &'a str;
-    type MembersIter = Members<'a>;
-
-    fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    fn get(&self, key: &String) -> Option<&'a Instance<'a>> {
-        self.member(key)
-    }
-
-    fn members(&self) -> Members<'a> {
-        Members(self.members.iter())
-    }
-}
-
-pub(super) struct Members<'a>(slice::Iter<'a, (Cow<'a, str>, Instance<'a>)>);
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, &'a Instance<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(name, value)| (&**name, value))
-    }
-}
-
-impl<'a> json::Array<'a, Borrowing> for &'a [Instance<'a>] {
-    type Node = &'a Instance<'a>;
-    type ElementsIter = slice::Iter<'a, Instance<'a>>;
-
-    fn len(&self) -> usize {
-        <[Instance<'_>]>::len(self)
-    }
-
-    fn elements(&self) -> Self::ElementsIter {
-        self.iter()
     }
 }
 

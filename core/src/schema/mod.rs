@@ -3,51 +3,51 @@
 
 mod alternatives;
 mod arguments;
-mod build;
+mod check;
 mod closed;
 mod dialect;
 mod explain;
+mod failure;
 mod graph;
 mod instance;
+mod keyword;
 mod limits;
+mod marks;
 mod nearest;
+mod number;
 mod object;
 mod pattern;
 mod place;
 mod portable;
-mod quick;
+mod reader;
+mod unique;
+mod uri;
 mod violation;
 
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
-use jsonschema::{Draft, PatternOptions, Validator, json::SerdeJson};
 use serde_json::Value;
 
 pub use arguments::Checked;
+use check::Unfinished;
 pub use closed::closed;
-use graph::Graph;
-use instance::{Borrowing, Instance};
+use instance::Instance;
+use keyword::Schemas;
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use nearest::nearest;
 pub use object::of_object;
-use pattern::Pattern;
 pub use portable::{SchemaProfile, portable, target};
-use quick::Quick;
 pub use violation::{Subject, Violation};
 
 /// A compiled schema and its text.
 #[derive(Debug)]
 pub struct Schema {
     text: Box<str>,
-    /// Answers quickly whether a value is valid. `None` if a check must be bounded first, or if the schema has other keywords.
-    quick: Option<Quick>,
-    /// Knows all keywords, and says what is wrong with a value.
-    thorough: Validator,
-    graph: Graph,
-    /// `true` if the cost of a check must be bounded per value first.
+    schemas: Schemas,
+    /// The patterns that need look-around or back-references, so that they have a budget.
+    backtracking: Vec<String>,
+    /// `true` if a check of a small value may take many steps.
     multiplies: bool,
-    /// `true` if patterns need the backtracking engine, so that a check needs a budget.
-    backtracks: bool,
     /// The top-level properties that accept no string.
     textless: Box<[String]>,
 }
@@ -93,23 +93,14 @@ impl Schema {
     /// Compiles a schema. The dialect is that of `$schema`, by default 2020-12.
     pub fn compile(text: &str) -> Result<Self, SchemaError> {
         let document = limits::read(text)?;
-        let draft = dialect::of(&document)?;
-        let graph = Graph::build(&document)?;
-        let backtracks = !graph.backtracking().is_empty();
-        let multiplies = graph.expansion() > limits::CHECKED_STEPS;
-        let pattern_size = limits::pattern_size(graph.patterns());
-        let quick = match backtracks || multiplies {
-            true => None,
-            false => Quick::compile(&document, draft, pattern_size),
-        };
+        let reader::Document { schemas, backtracking } = reader::read(&document)?;
+        graph::check_chains(&schemas)?;
         Ok(Self {
             text: text.into(),
-            thorough: thorough(&document, draft, pattern_size, quick.as_ref())?,
-            quick,
-            backtracks,
-            multiplies,
-            textless: graph.textless_properties().into(),
-            graph,
+            backtracking,
+            multiplies: graph::expansion(&schemas) > limits::CHECKED_STEPS,
+            textless: graph::textless_properties(&schemas).into(),
+            schemas,
         })
     }
 
@@ -121,134 +112,50 @@ impl Schema {
     /// Returns the patterns that need look-around or back-references. They are checked under a limit of steps, so a check of a
     /// long text may be refused.
     pub fn backtracking_patterns(&self) -> impl Iterator<Item = &str> {
-        let patterns = self.graph.backtracking();
-        patterns.values.iter().chain(&patterns.names).map(String::as_str)
+        self.backtracking.iter().map(String::as_str)
     }
 
     /// Returns whether a check of a small value may take long: a pattern backtracks, or schemas multiply the steps.
     pub fn is_slow(&self) -> bool {
-        self.backtracks || self.multiplies
+        self.multiplies || !self.backtracking.is_empty()
     }
 
     /// Validates a value.
     pub fn check(&self, value: &Value) -> Result<(), Violation> {
-        if self.fits(value)? { Ok(()) } else { Err(self.violation(value)) }
+        self.check_instance(&Instance::from_value(value))
     }
 
     /// Validates a value given as JSON.
     pub fn check_json(&self, json: &str) -> Result<(), Violation> {
-        if self.fits_quickly(json)? {
-            return Ok(());
-        }
-        self.check(&read_value(json)?)
+        let value = serde_json::from_str(json)
+            .map_err(|error| Violation::new(format!("can't be read: {error}")))?;
+        self.check_instance(&value)
     }
 
-    /// Validates a string, given also as JSON.
-    pub(crate) fn check_text(&self, text: &str, json: &str) -> Result<(), Violation> {
-        let value = Instance::String(text.into());
-        match self.quick.as_ref().and_then(|it| it.accepts(&value)) {
-            Some(true) => Ok(()),
-            Some(false) | None => self.check_json(json),
-        }
+    /// Validates a string.
+    pub(crate) fn check_text(&self, text: &str) -> Result<(), Violation> {
+        self.check_instance(&Instance::String(text.into()))
     }
 
-    /// Returns `true` if the quick check accepts a value. If not, it may still be valid, also with strings in it decoded.
-    /// Errors if the value is not valid, and so large that nothing else can be said of it.
-    fn fits_quickly(&self, json: &str) -> Result<bool, Violation> {
-        let Some(quick) = &self.quick else { return Ok(false) };
-        let Ok(value) = serde_json::from_str::<Instance<'_>>(json) else { return Ok(false) };
-        match quick.accepts(&value) {
-            Some(true) => return Ok(true),
-            Some(false) => {}
-            None => return Ok(false),
-        }
-        let is_explained = self.graph.can_afford::<Borrowing>(&value, limits::EXPLAINED_STEPS);
-        match is_explained || value.has_text(&self.textless) {
-            true => Ok(false),
-            false => Err(Violation::unexplained()),
-        }
+    fn check_instance(&self, value: &Instance<'_>) -> Result<(), Violation> {
+        if self.fits(value)? { Ok(()) } else { Err(self.violation(value)) }
     }
 
-    /// Errors if the check needs more steps than its budget.
-    fn fits(&self, value: &Value) -> Result<bool, Violation> {
-        if !self.backtracks {
-            return Ok(self.is_valid(value));
-        }
-        self.check_names(value)?;
-        pattern::within_budget(|| self.is_valid(value)).map_err(|it| Violation::unmatched(&it))
-    }
-
-    fn is_valid(&self, value: &Value) -> bool {
-        (!self.multiplies || self.graph.can_afford::<SerdeJson>(value, limits::CHECKED_STEPS))
-            && self.thorough.is_valid(value)
-    }
-
-    /// Refuses names of members that are too long, in sum, for the backtracking patterns of `patternProperties`.
-    fn check_names(&self, value: &Value) -> Result<(), Violation> {
-        let patterns = &self.graph.backtracking().names;
-        let Some(pattern) = patterns.first() else { return Ok(()) };
-        let allowed = limits::PATTERN_STEPS / limits::NAME_BACKTRACKS / patterns.len();
-        if name_bytes(value) <= allowed { Ok(()) } else { Err(Violation::unmatched(pattern)) }
+    /// Errors if the check takes too many steps.
+    fn fits(&self, value: &Instance<'_>) -> Result<bool, Violation> {
+        check::is_valid(&self.schemas, value).map_err(|unfinished| match unfinished {
+            Unfinished::Steps => Violation::unchecked(),
+            Unfinished::Pattern(pattern) => Violation::unmatched(&pattern),
+        })
     }
 
     #[cold]
-    fn violation(&self, value: &Value) -> Violation {
-        if !self.backtracks {
-            return self.explain(value);
+    fn violation(&self, value: &Instance<'_>) -> Violation {
+        match check::failures(&self.schemas, value) {
+            Ok(failures) => Violation::explain(&self.schemas, &failures),
+            Err(Unfinished::Steps) => Violation::unexplained(),
+            Err(Unfinished::Pattern(pattern)) => Violation::unmatched(&pattern),
         }
-        pattern::within_budget(|| self.explain(value))
-            .unwrap_or_else(|it| Violation::unmatched(&it))
-    }
-
-    fn explain(&self, value: &Value) -> Violation {
-        // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
-        // check itself.
-        if self.graph.can_afford::<SerdeJson>(value, limits::EXPLAINED_STEPS) {
-            Violation::explain(self.thorough.iter_errors(value), value, &self.text)
-        } else {
-            Violation::unexplained()
-        }
-    }
-}
-
-/// Compiles the thorough check. `pattern_size` is the most bytes of a compiled pattern; the patterns of `quick` are shared.
-fn thorough(
-    document: &Value,
-    draft: Draft,
-    pattern_size: usize,
-    quick: Option<&Quick>,
-) -> Result<Validator, SchemaError> {
-    let names = PatternOptions::fancy_regex()
-        .backtrack_limit(limits::NAME_BACKTRACKS)
-        .size_limit(pattern_size);
-    let shared = quick.into_iter().flat_map(Quick::patterns);
-    let shared: HashMap<String, Pattern> =
-        shared.map(|it| (it.text().to_owned(), it.clone())).collect();
-    jsonschema::options()
-        .with_draft(draft)
-        .offline()
-        .with_pattern_options(names)
-        .with_keyword("pattern", move |_, value, _| {
-            let text = value.as_str().unwrap_or_default();
-            let known = shared.get(text).cloned();
-            pattern::keyword(known.or_else(|| Pattern::compile(text, pattern_size)))
-        })
-        .build(document)
-        .map_err(|error| SchemaError::at(error.instance_path().as_str(), explain::describe(&error)))
-}
-
-fn read_value(json: &str) -> Result<Value, Violation> {
-    serde_json::from_str(json).map_err(|it| Violation::new(format!("can't be read: {it}")))
-}
-
-/// The bytes of the names of all members, at every depth.
-fn name_bytes(value: &Value) -> usize {
-    match value {
-        Value::Object(members) => {
-            members.iter().map(|(it, value)| it.len() + name_bytes(value)).sum()
-        }
-        Value::Array(items) => items.iter().map(name_bytes).sum(),
-        _ => 0,
     }
 }
 

@@ -1,14 +1,9 @@
-//! The keyword `pattern`. Patterns run in linear time; those that need look-around or back-references run on a backtracking
+//! Regular expressions. Most run in linear time; those that need look-around or back-references run on a backtracking
 //! engine, under a budget for the whole check.
 
-use std::{
-    cell::{Cell, RefCell},
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use fancy_regex::{Error, RegexBuilder, RuntimeError};
-use jsonschema::{Keyword, ValidationError};
-use serde_json::Value;
 
 use super::limits;
 
@@ -18,35 +13,14 @@ const ATTEMPTS: [usize; 4] = [50, 1_000, 10_000, 50_000];
 /// The bytes that a shorter text counts for.
 const MIN_TEXT: usize = 32;
 
-thread_local! {
-    /// The steps that are left for the check that runs on this thread.
-    static LEFT: Cell<usize> = const { Cell::new(0) };
-    /// The pattern for which they were not enough.
-    static REFUSED: RefCell<Option<String>> = const { RefCell::new(None) };
-}
+/// The steps that are left for the patterns of one check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget(usize);
 
-/// Runs a check with a new budget for its patterns. Fails with the pattern for which the budget was not enough: whatever the
-/// check answered is not valid then, because a pattern may stand below `not`.
-pub(super) fn within_budget<R>(check: impl FnOnce() -> R) -> Result<R, String> {
-    LEFT.set(limits::PATTERN_STEPS);
-    REFUSED.set(None);
-    let result = check();
-    REFUSED.take().map_or(Ok(result), Err)
-}
-
-/// Makes the keyword, from a compiled pattern if it could be compiled.
-pub(super) fn keyword(
-    pattern: Option<Pattern>,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'static>> {
-    let pattern = pattern.ok_or_else(|| {
-        ValidationError::schema("this is not a regular expression of ECMA-262, or it is too large")
-    })?;
-    Ok(Box::new(pattern))
-}
-
-/// Returns whether a pattern needs the backtracking engine.
-pub(super) fn backtracks(pattern: &str) -> bool {
-    jsonschema_regex::to_rust_regex(pattern).is_ok_and(|it| !is_linear(&it))
+impl Default for Budget {
+    fn default() -> Self {
+        Self(limits::PATTERN_STEPS)
+    }
 }
 
 /// Returns whether a pattern in Rust's syntax has neither look-around nor back-references.
@@ -97,16 +71,17 @@ impl Pattern {
         &self.text
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
-        let matches = match &self.engine {
+    /// Returns whether the pattern needs the backtracking engine.
+    pub(super) fn backtracks(&self) -> bool {
+        matches!(self.engine, Engine::Backtracking(_))
+    }
+
+    /// Returns whether a text matches; `None` if that takes more steps than are left.
+    pub(super) fn matches(&self, text: &str, budget: &mut Budget) -> Option<bool> {
+        match &self.engine {
             Engine::Linear(regex) => Some(regex.is_match(text)),
-            Engine::Backtracking(pattern) => pattern.matches(text),
-        };
-        matches.unwrap_or_else(|| {
-            LEFT.set(0);
-            REFUSED.with_borrow_mut(|it| it.get_or_insert_with(|| self.text.to_string()).len());
-            false
-        })
+            Engine::Backtracking(pattern) => pattern.matches(text, budget),
+        }
     }
 }
 
@@ -122,11 +97,10 @@ impl Backtracking {
         self.attempts[number].get_or_init(build).as_ref()
     }
 
-    /// Returns `None` where matching takes too many steps.
-    fn matches(&self, text: &str) -> Option<bool> {
+    fn matches(&self, text: &str, budget: &mut Budget) -> Option<bool> {
         for (number, limit) in ATTEMPTS.into_iter().enumerate() {
             // Going back once may cost a look at the whole text.
-            LEFT.set(LEFT.get().checked_sub(limit * text.len().max(MIN_TEXT))?);
+            budget.0 = budget.0.checked_sub(limit * text.len().max(MIN_TEXT))?;
             match self.attempt(number)?.is_match(text) {
                 Ok(matches) => return Some(matches),
                 Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded)) => {}
@@ -134,17 +108,6 @@ impl Backtracking {
             }
         }
         None
-    }
-}
-
-impl<'i> Keyword<'i> for Pattern {
-    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
-        let is_valid = Keyword::is_valid(self, value);
-        if is_valid { Ok(()) } else { Err(ValidationError::custom(&*self.text)) }
-    }
-
-    fn is_valid(&self, value: &'i Value) -> bool {
-        value.as_str().is_none_or(|text| self.matches(text))
     }
 }
 

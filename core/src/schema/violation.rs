@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use jsonschema::ValidationError;
-use serde_json::Value;
-
 use super::explain;
+use super::failure::Failure;
+use super::keyword::Schemas;
 
 /// The number of problems that are named; the others are counted.
 const NAMED: usize = 5;
@@ -59,16 +58,12 @@ impl Violation {
         Self { subject: Subject::default(), problems: vec![problem], more: 0 }
     }
 
-    pub(super) fn explain<'a>(
-        errors: impl Iterator<Item = ValidationError<'a>>,
-        value: &Value,
-        schema: &str,
-    ) -> Self {
+    pub(super) fn explain(schemas: &Schemas, failures: &[Failure<'_>]) -> Self {
         let mut problems = Vec::new();
         let mut more = 0;
-        for error in errors {
+        for failure in failures {
             if problems.len() < NAMED {
-                explain::problems(&error, value, schema, &mut problems);
+                explain::problems(schemas, failure, &mut problems);
             } else {
                 more += 1;
             }
@@ -81,6 +76,12 @@ impl Violation {
     pub(super) fn unexplained() -> Self {
         Self::new(
             "does not fit the schema, and is too large or too deeply nested to say where; send less at once",
+        )
+    }
+
+    pub(super) fn unchecked() -> Self {
+        Self::new(
+            "is too large or too deeply nested to be checked by the schema; send less at once",
         )
     }
 

@@ -59,6 +59,7 @@ mod protocol_types;
 mod registration;
 mod result_cache;
 mod test_mode;
+mod schema_suite;
 mod service;
 mod spec_schemas;
 mod subscription_changes;

@@ -7,14 +7,13 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use gudgeon::protocol::Revision;
-use jsonschema::Validator;
+use gudgeon::{protocol::Revision, schema::Schema};
 use serde_json::{Value, json};
 
 type Cache<K, V> = LazyLock<Mutex<HashMap<K, Arc<V>>>>;
 
 static SCHEMAS: Cache<Revision, Value> = LazyLock::new(Mutex::default);
-static VALIDATORS: Cache<(Revision, String), Validator> = LazyLock::new(Mutex::default);
+static VALIDATORS: Cache<(Revision, String), Schema> = LazyLock::new(Mutex::default);
 
 /// Returns whether the schemas are available; if not, prints that the test is skipped.
 pub(crate) fn available() -> bool {
@@ -36,16 +35,9 @@ pub(crate) fn definitions(revision: Revision) -> Value {
 
 /// Holds `json` against one definition of a revision's schema.json; the error names every place that fails.
 pub(crate) fn check(revision: Revision, definition: &str, json: &Value) -> Result<(), String> {
-    let failures: Vec<String> = validator(revision, definition)
-        .iter_errors(json)
-        .map(|error| format!("at {:?}: {error}", error.instance_path().to_string()))
-        .collect();
-    match failures.is_empty() {
-        true => Ok(()),
-        false => {
-            Err(format!("{json} is no {definition} of {revision}:\n  {}", failures.join("\n  ")))
-        }
-    }
+    validator(revision, definition).check(json).map_err(|violation| {
+        format!("{json} is not a valid {definition} of {revision}: {violation}")
+    })
 }
 
 fn folder() -> PathBuf {
@@ -64,7 +56,7 @@ fn schema(revision: Revision) -> Arc<Value> {
     }))
 }
 
-fn validator(revision: Revision, definition: &str) -> Arc<Validator> {
+fn validator(revision: Revision, definition: &str) -> Arc<Schema> {
     let schema = schema(revision);
     let key = definitions_key(&schema);
     assert!(schema[key].get(definition).is_some(), "{revision} defines no {definition}");
@@ -75,7 +67,7 @@ fn validator(revision: Revision, definition: &str) -> Arc<Validator> {
             "$ref": format!("#/{key}/{definition}"),
             key: schema[key],
         });
-        Arc::new(jsonschema::validator_for(&root).expect("a published schema compiles"))
+        Arc::new(Schema::compile(&root.to_string()).expect("a published schema compiles"))
     }))
 }
 
