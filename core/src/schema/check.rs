@@ -3,10 +3,10 @@
 
 use super::failure::{Failure, Reason, Segment};
 use super::instance::{Instance, Object};
-use super::keyword::{Keyword, Node, Properties, Schemas};
+use super::keyword::{Keyword, Measure, Node, Properties, Schemas};
 use super::marks::Marks;
 use super::pattern::{Budget, Pattern};
-use super::{limits, number, unique};
+use super::{limits, number, value_set};
 
 /// The reason why a check did not end.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ struct Check<'r> {
     steps: usize,
     depth: usize,
     patterns: Budget,
-    /// Where failures are collected. `None` if it is enough to know that there is one.
+    /// The failures found. `None` if it is enough to know that there is one.
     failures: Option<Vec<Failure<'r>>>,
 }
 
@@ -81,7 +81,7 @@ impl<'r> Check<'r> {
         marks: Option<&mut Marks>,
     ) -> Outcome {
         let node = &self.schemas.nodes[schema];
-        self.steps = self.steps.checked_sub(1).ok_or(Unfinished::Steps)?;
+        self.spend(1)?;
         if self.depth == limits::NESTED_STEPS {
             return Err(Unfinished::Steps);
         }
@@ -122,19 +122,70 @@ impl<'r> Check<'r> {
         Ok(fits)
     }
 
+    /// Checks a value by one keyword of a schema.
     fn holds(
         &mut self,
         schema: usize,
         keyword: &'r Keyword,
         location: &Location<'_, 'r>,
         scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
+        marks: Option<&mut Marks>,
     ) -> Outcome {
+        match (keyword, location.value) {
+            (Keyword::Reference(schema), _) => self.fits(*schema, location, scope, marks),
+            (Keyword::DynamicReference { anchor, target }, _) => {
+                let schema = self.dynamic(anchor, scope).unwrap_or(*target);
+                self.fits(schema, location, scope, marks)
+            }
+            (Keyword::All(schemas), _) => self.all(schemas, location, scope, marks),
+            (Keyword::Any(schemas), _) => self.alternatives(schemas, false, location, scope, marks),
+            (Keyword::One(schemas), _) => self.alternatives(schemas, true, location, scope, marks),
+            (Keyword::If { condition, then, otherwise }, _) => {
+                self.either(*condition, *then, *otherwise, location, scope, marks)
+            }
+            (Keyword::Not { schema, .. }, _) => {
+                let holds = !self.silently(*schema, location, scope, None)?;
+                self.judge(holds, keyword, location)
+            }
+            (Keyword::Members { properties, patterns, others }, Instance::Object(object)) => {
+                let keywords = (properties, &patterns[..], *others);
+                self.members(schema, keywords, object, location, scope, marks)
+            }
+            (Keyword::UnevaluatedMembers(others), Instance::Object(object)) => {
+                self.unevaluated_members(schema, *others, object, location, scope, marks)
+            }
+            (Keyword::PropertyNames(schema), Instance::Object(object)) => {
+                self.names(*schema, object, location)
+            }
+            (Keyword::DependentSchemas(schemas), Instance::Object(object)) => {
+                self.dependent(schemas, object, location, scope, marks)
+            }
+            (Keyword::Items { first, others }, Instance::Array(items)) => {
+                let schema_of = |place: usize, _: &Marks| first.get(place).copied().or(*others);
+                self.items(items, schema_of, location, scope, marks)
+            }
+            (Keyword::UnevaluatedItems(others), Instance::Array(items)) => {
+                let schema_of =
+                    |place: usize, marks: &Marks| (!marks.has(place)).then_some(*others);
+                self.items(items, schema_of, location, scope, marks)
+            }
+            (Keyword::Contains { schema, min, max, marks: has_marks }, Instance::Array(items)) => {
+                let marks = marks.filter(|_| *has_marks);
+                let found = self.count_items(*schema, items, location, scope, marks)?;
+                let holds = found >= *min && max.is_none_or(|max| found <= max);
+                self.judge(holds, keyword, location)
+            }
+            _ => self.asserts(keyword, location),
+        }
+    }
+
+    /// Checks a value by a keyword that has no schemas.
+    fn asserts(&mut self, keyword: &'r Keyword, location: &Location<'_, 'r>) -> Outcome {
         let value = location.value;
         let holds = match (keyword, value) {
             (Keyword::Never, _) => false,
             (Keyword::Types(types), _) => types.accepts(value),
-            (Keyword::Values(values), _) => values.iter().any(|allowed| value.equals(allowed)),
+            (Keyword::Values(allowed), _) => allowed.contains(value),
             (Keyword::Const(allowed), _) => value.equals(allowed),
             (Keyword::Bound { limit, bound }, Instance::Number(number)) => {
                 bound.accepts(number, limit)
@@ -143,90 +194,91 @@ impl<'r> Check<'r> {
                 number::is_multiple(number, divisor)
             }
             (Keyword::Size { measure, is_minimum, limit }, _) => {
+                if let (Measure::Characters, Instance::String(text)) = (measure, value) {
+                    self.spend(text.len() / limits::BYTES_PER_STEP)?;
+                }
                 measure.accepts(value, *is_minimum, *limit)
             }
             (Keyword::Pattern(pattern), Instance::String(text)) => self.matches(pattern, text)?,
-            (Keyword::UniqueItems, Instance::Array(items)) => unique::all_differ(items),
+            (Keyword::UniqueItems, Instance::Array(items)) => {
+                self.spend(value.count())?;
+                value_set::all_differ(items)
+            }
             (Keyword::Required(names), Instance::Object(object)) => {
-                return Ok(self.has_all(names, object, location));
+                return self.has_all(names, object, location);
             }
             (Keyword::DependentRequired(dependent), Instance::Object(object)) => {
-                let present = dependent.iter().filter(|(name, _)| object.member(name).is_some());
-                return Ok(present
-                    .fold(true, |fits, (_, names)| self.has_all(names, object, location) && fits));
-            }
-            (Keyword::DependentSchemas(schemas), Instance::Object(object)) => {
+                self.spend(dependent.len())?;
                 let mut fits = true;
-                for (_, schema) in schemas.iter().filter(|(name, _)| object.member(name).is_some())
+                for (_, names) in dependent.iter().filter(|(name, _)| object.member(name).is_some())
                 {
-                    fits &= self.fits(*schema, location, scope, marks.as_deref_mut())?;
+                    fits &= self.has_all(names, object, location)?;
                 }
                 return Ok(fits);
-            }
-            (Keyword::Members { properties, patterns, others }, Instance::Object(object)) => {
-                let keywords = (properties, &patterns[..], *others);
-                return self.members(schema, keywords, object, location, scope, marks);
-            }
-            (Keyword::PropertyNames(schema), Instance::Object(object)) => {
-                return self.names(*schema, object, location);
-            }
-            (Keyword::Items { first, others }, Instance::Array(items)) => {
-                let schema_of = |place: usize| first.get(place).copied().or(*others);
-                return self.items(items, schema_of, location, scope, marks);
-            }
-            (Keyword::Contains { schema, min, max, marks: has_marks }, Instance::Array(items)) => {
-                let marks = marks.filter(|_| *has_marks);
-                let found = self.count_items(*schema, items, location, scope, marks)?;
-                found >= *min && max.is_none_or(|max| found <= max)
-            }
-            (Keyword::All(schemas), _) => {
-                let mut fits = true;
-                for &schema in schemas {
-                    fits &= self.fits(schema, location, scope, marks.as_deref_mut())?;
-                    if !fits && self.failures.is_none() {
-                        break;
-                    }
-                }
-                return Ok(fits);
-            }
-            (Keyword::Reference(schema), _) => return self.fits(*schema, location, scope, marks),
-            (Keyword::DynamicReference { anchor, target }, _) => {
-                let schema = self.dynamic(anchor, scope).unwrap_or(*target);
-                return self.fits(schema, location, scope, marks);
-            }
-            (Keyword::Any(schemas), _) => {
-                return self.alternatives(schemas, false, location, scope, marks);
-            }
-            (Keyword::One(schemas), _) => {
-                return self.alternatives(schemas, true, location, scope, marks);
-            }
-            (Keyword::Not { schema, .. }, _) => !self.silently(*schema, location, scope, None)?,
-            (Keyword::If { condition, then, otherwise }, _) => {
-                let mut own = marks.is_some().then(Marks::default);
-                let holds = self.silently(*condition, location, scope, own.as_mut())?;
-                if let (Some(marks), Some(own), true) = (&mut marks, own, holds) {
-                    marks.add(&own);
-                }
-                return match if holds { then } else { otherwise } {
-                    Some(schema) => self.fits(*schema, location, scope, marks),
-                    None => Ok(true),
-                };
-            }
-            (Keyword::UnevaluatedMembers(others), Instance::Object(object)) => {
-                return self.unevaluated_members(schema, *others, object, location, scope, marks);
-            }
-            (Keyword::UnevaluatedItems(others), Instance::Array(items)) => {
-                let Some(marks) = marks else { return Ok(true) };
-                let unmarked: Vec<bool> = (0..items.len()).map(|place| !marks.has(place)).collect();
-                let schema_of = |place: usize| unmarked[place].then_some(*others);
-                return self.items(items, schema_of, location, scope, Some(marks));
             }
             _ => true,
         };
+        self.judge(holds, keyword, location)
+    }
+
+    fn judge(&mut self, holds: bool, keyword: &'r Keyword, location: &Location<'_, 'r>) -> Outcome {
         if !holds {
-            self.fail(location, Reason::Keyword(keyword));
+            self.fail(location, Reason::Keyword(keyword))?;
         }
         Ok(holds)
+    }
+
+    fn all(
+        &mut self,
+        schemas: &'r [usize],
+        location: &Location<'_, 'r>,
+        scope: &Scope<'_>,
+        mut marks: Option<&mut Marks>,
+    ) -> Outcome {
+        let mut fits = true;
+        for &schema in schemas {
+            fits &= self.fits(schema, location, scope, marks.as_deref_mut())?;
+            if !fits && self.failures.is_none() {
+                break;
+            }
+        }
+        Ok(fits)
+    }
+
+    fn either(
+        &mut self,
+        condition: usize,
+        then: Option<usize>,
+        otherwise: Option<usize>,
+        location: &Location<'_, 'r>,
+        scope: &Scope<'_>,
+        mut marks: Option<&mut Marks>,
+    ) -> Outcome {
+        let mut own = marks.is_some().then(Marks::default);
+        let holds = self.silently(condition, location, scope, own.as_mut())?;
+        if let (Some(marks), Some(own), true) = (&mut marks, own, holds) {
+            marks.add(&own);
+        }
+        match if holds { then } else { otherwise } {
+            Some(schema) => self.fits(schema, location, scope, marks),
+            None => Ok(true),
+        }
+    }
+
+    fn dependent(
+        &mut self,
+        schemas: &'r [(String, usize)],
+        object: &Object<'r>,
+        location: &Location<'_, 'r>,
+        scope: &Scope<'_>,
+        mut marks: Option<&mut Marks>,
+    ) -> Outcome {
+        self.spend(schemas.len())?;
+        let mut fits = true;
+        for (_, schema) in schemas.iter().filter(|(name, _)| object.member(name).is_some()) {
+            fits &= self.fits(*schema, location, scope, marks.as_deref_mut())?;
+        }
+        Ok(fits)
     }
 
     fn has_all(
@@ -234,13 +286,16 @@ impl<'r> Check<'r> {
         names: &'r [String],
         object: &Object<'r>,
         location: &Location<'_, 'r>,
-    ) -> bool {
+    ) -> Outcome {
         let mut fits = true;
         for name in names.iter().filter(|name| object.member(name).is_none()) {
-            self.fail(location, Reason::Missing(name));
+            self.fail(location, Reason::Missing(name))?;
             fits = false;
+            if self.failures.is_none() {
+                break;
+            }
         }
-        fits
+        Ok(fits)
     }
 
     fn members(
@@ -252,6 +307,7 @@ impl<'r> Check<'r> {
         scope: &Scope<'_>,
         mut marks: Option<&mut Marks>,
     ) -> Outcome {
+        self.spend(object.len())?;
         let mut fits = true;
         let mut unknown = Vec::new();
         for (place, (name, value)) in object.iter().enumerate() {
@@ -285,7 +341,7 @@ impl<'r> Check<'r> {
             }
         }
         if !unknown.is_empty() {
-            self.fail(location, Reason::Unknown { names: unknown, schema });
+            self.fail(location, Reason::Unknown { names: unknown, schema })?;
         }
         Ok(fits)
     }
@@ -300,6 +356,7 @@ impl<'r> Check<'r> {
         marks: Option<&mut Marks>,
     ) -> Outcome {
         let Some(marks) = marks else { return Ok(true) };
+        self.spend(object.len())?;
         let unmarked: Vec<_> =
             object.iter().enumerate().filter(|(place, _)| !marks.has(*place)).collect();
         marks.mark_all();
@@ -307,7 +364,7 @@ impl<'r> Check<'r> {
             let names: Vec<_> = unmarked.iter().map(|(_, (name, _))| *name).collect();
             let fits = names.is_empty();
             if !fits {
-                self.fail(location, Reason::Unknown { names, schema });
+                self.fail(location, Reason::Unknown { names, schema })?;
             }
             return Ok(fits);
         }
@@ -339,30 +396,35 @@ impl<'r> Check<'r> {
             (self.steps, self.patterns) = (check.steps, check.patterns);
             if let Some(failure) = check.failures.iter().flatten().next() {
                 let problem = super::explain::describe(self.schemas, failure);
-                self.fail(location, Reason::Name(problem));
+                self.fail(location, Reason::Name(problem))?;
             }
             all_fit &= fits;
         }
         Ok(all_fit)
     }
 
+    /// Checks items by the schema that `schema_of` returns for the place of each, given the marks of other keywords.
     fn items(
         &mut self,
         items: &'r [Instance<'r>],
-        schema_of: impl Fn(usize) -> Option<usize>,
+        schema_of: impl Fn(usize, &Marks) -> Option<usize>,
         location: &Location<'_, 'r>,
         scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
+        marks: Option<&mut Marks>,
     ) -> Outcome {
+        self.spend(items.len())?;
+        let mut none = Marks::default();
+        let has_marks = marks.is_some();
+        let marks = marks.unwrap_or(&mut none);
         let mut fits = true;
         for (place, value) in items.iter().enumerate() {
-            let Some(schema) = schema_of(place) else { continue };
+            let Some(schema) = schema_of(place, marks) else { continue };
             let inner = Location { value, inside: Some((Segment::Item(place), location)) };
             fits &= self.fits(schema, &inner, scope, None)?;
             if !fits && self.failures.is_none() {
                 return Ok(false);
             }
-            if let Some(marks) = &mut marks {
+            if has_marks {
                 marks.mark(place);
             }
         }
@@ -427,7 +489,7 @@ impl<'r> Check<'r> {
             _ if !only_one => return Ok(true),
             _ => Reason::SeveralAlternatives,
         };
-        self.fail(location, reason);
+        self.fail(location, reason)?;
         // It can't be said which members are unknown without knowing which alternative was meant.
         if let Some(marks) = marks {
             marks.mark_all();
@@ -450,6 +512,7 @@ impl<'r> Check<'r> {
     }
 
     fn matches(&mut self, pattern: &'r Pattern, text: &str) -> Outcome {
+        self.spend(1 + text.len() / limits::BYTES_PER_STEP)?;
         pattern
             .matches(text, &mut self.patterns)
             .ok_or_else(|| Unfinished::Pattern(pattern.text().to_owned()))
@@ -468,10 +531,21 @@ impl<'r> Check<'r> {
     }
 
     #[inline]
-    fn fail(&mut self, location: &Location<'_, 'r>, reason: Reason<'r>) {
+    fn fail(&mut self, location: &Location<'_, 'r>, reason: Reason<'r>) -> Outcome<()> {
+        if self.failures.is_some() {
+            self.spend(1)?;
+        }
         if let Some(failures) = &mut self.failures {
             failures.push(Failure { path: location.path(), value: location.value, reason });
         }
+        Ok(())
+    }
+
+    /// Counts steps: whatever takes time for each member, item, name or character is to be counted.
+    #[inline]
+    fn spend(&mut self, steps: usize) -> Outcome<()> {
+        self.steps = self.steps.checked_sub(steps).ok_or(Unfinished::Steps)?;
+        Ok(())
     }
 }
 

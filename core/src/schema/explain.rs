@@ -131,8 +131,8 @@ pub(super) fn expectation(failure: &Failure<'_>) -> Option<Vec<String>> {
     let Reason::Keyword(keyword) = failure.reason else { return None };
     Some(match keyword {
         Keyword::Types(types) => types.names().map(article).collect(),
-        Keyword::Values(values) => {
-            values.iter().map(|value| value.to_value().to_string()).collect()
+        Keyword::Values(allowed) => {
+            allowed.values.iter().map(|value| value.to_value().to_string()).collect()
         }
         Keyword::Const(value) => vec![shown(value)],
         _ => return None,

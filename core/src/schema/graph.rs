@@ -86,7 +86,7 @@ fn takes_strings(schemas: &Schemas, schema: usize, known: &mut Vec<Option<bool>>
     let takes = schemas.nodes[schema].keywords.iter().all(|keyword| match keyword {
         Keyword::Never => false,
         Keyword::Types(types) => types.accepts(&Instance::String("".into())),
-        Keyword::Values(values) => values.iter().any(is_string),
+        Keyword::Values(allowed) => allowed.values.iter().any(is_string),
         Keyword::Const(value) => is_string(value),
         Keyword::All(_) | Keyword::Reference(_) | Keyword::DynamicReference { .. } => {
             let targets = schemas.in_place(keyword);

@@ -8,6 +8,7 @@ use serde_json::Number;
 use super::instance::Instance;
 use super::number;
 use super::pattern::Pattern;
+use super::value_set::Allowed;
 
 /// The bits of the types. A number that is an integer has both bits.
 const NULL: u8 = 1;
@@ -49,7 +50,7 @@ pub(super) enum Keyword {
     Never,
     Types(Types),
     /// `enum`.
-    Values(Vec<Instance<'static>>),
+    Values(Allowed),
     Const(Instance<'static>),
     /// `minimum`, `maximum` and their exclusive forms.
     Bound {

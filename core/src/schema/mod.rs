@@ -20,8 +20,8 @@ mod pattern;
 mod place;
 mod portable;
 mod reader;
-mod unique;
 mod uri;
+mod value_set;
 mod violation;
 
 use std::fmt;

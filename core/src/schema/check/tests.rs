@@ -104,3 +104,42 @@ fn keywords_of_all_kinds_say_what_they_expect() {
         assert!(said.contains(expected), "{schema}: {said}");
     }
 }
+
+/// Schemas that do little for a value, and so often that together it is much.
+#[test]
+fn a_check_ends_soon_whatever_is_repeated() {
+    let numbers = |count: usize| json!((0..count).collect::<Vec<_>>());
+    let members = |count: usize| {
+        let members = (0..count).map(|number| (format!("m{number}"), json!(number)));
+        json!(members.collect::<serde_json::Map<_, _>>())
+    };
+    let names = |count: usize| (0..count).map(|number| format!("n{number}")).collect::<Vec<_>>();
+    let pattern_properties: serde_json::Map<_, _> =
+        (0..900).map(|number| (format!("x{number}"), json!(true))).collect();
+    let dependent: serde_json::Map<_, _> =
+        names(30_000).into_iter().map(|name| (name, json!([]))).collect();
+    let many = |schema: serde_json::Value| json!({"allOf": vec![schema; 4_000]});
+    let empty = json!(vec![json!({}); 10_000]);
+    for (schema, value) in [
+        (many(json!({"properties": {"x": true}})), members(3_000)),
+        (many(json!({"prefixItems": [true]})), numbers(3_000)),
+        (many(json!({"uniqueItems": true})), numbers(3_000)),
+        (many(json!({"unevaluatedProperties": true})), members(3_000)),
+        (many(json!({"unevaluatedItems": true})), numbers(3_000)),
+        (many(json!({"maxLength": 300_000})), json!("é".repeat(200_000))),
+        (json!({"allOf": vec![json!({"pattern": "ba"}); 900]}), json!("a".repeat(400_000))),
+        (json!({"patternProperties": pattern_properties}), members(3_000)),
+        (json!({"items": {"dependentRequired": dependent}}), empty.clone()),
+        (json!({"items": {"required": names(50_000)}}), empty),
+    ] {
+        let said = complaint(&schema, &value);
+        assert!(said.contains("too large"), "{said}");
+    }
+}
+
+#[test]
+fn a_long_enum_is_searched_at_once() {
+    let values: Vec<_> = (0..20_000).map(|number| format!("value {number}")).collect();
+    let schema = compile(&json!({"items": {"enum": values}}));
+    assert_eq!(schema.check(&json!(values)), Ok(()));
+}

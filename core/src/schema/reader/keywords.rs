@@ -11,6 +11,7 @@ use crate::schema::{
     explain::clipped,
     instance::Instance,
     keyword::{Bound, Keyword, Measure, Properties, Types},
+    value_set::Allowed,
 };
 
 /// The schemas inside the keywords of a schema.
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
             "enum" => {
                 let values = value.as_array();
                 let values = values.ok_or_else(|| self.wrong(node, name, "an array", value))?;
-                Keyword::Values(values.iter().map(owned).collect())
+                Keyword::Values(Allowed::new(values.iter().map(owned).collect()))
             }
             "const" if dialect >= Draft6 => Keyword::Const(owned(value)),
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
