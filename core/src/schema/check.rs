@@ -1,9 +1,12 @@
 //! Checks values. The number of steps and their nesting are limited, so that a check ends soon and fits the stack
 //! whatever the schema and the value are.
 
+mod in_place;
+mod inside;
+
 use super::failure::{Failure, Reason, Segment};
 use super::instance::{Instance, Object};
-use super::keyword::{Keyword, Measure, Node, Properties, Schemas};
+use super::keyword::{Keyword, Measure, Node, Schemas};
 use super::marks::Marks;
 use super::pattern::{Budget, Pattern};
 use super::{limits, number, value_set};
@@ -23,7 +26,8 @@ pub(super) fn is_valid<'r>(
     value: &'r Instance<'r>,
 ) -> Result<bool, Unfinished> {
     let steps = limits::CHECKED_STEPS + limits::STEPS_PER_VALUE * value.count();
-    Check::new(schemas, steps, None).whole(value)
+    let mut check = Check::new(schemas, steps, None);
+    check.whole(value).map_err(|stopped| check.reason(stopped))
 }
 
 /// Returns why a value is not valid.
@@ -32,8 +36,10 @@ pub(super) fn failures<'r>(
     value: &'r Instance<'r>,
 ) -> Result<Vec<Failure<'r>>, Unfinished> {
     let mut check = Check::new(schemas, limits::EXPLAINED_STEPS, Some(Vec::new()));
-    check.whole(value)?;
-    Ok(check.failures.unwrap_or_default())
+    match check.whole(value) {
+        Ok(_) => Ok(check.failures.unwrap_or_default()),
+        Err(stopped) => Err(check.reason(stopped)),
+    }
 }
 
 struct Check<'r> {
@@ -41,11 +47,16 @@ struct Check<'r> {
     steps: usize,
     depth: usize,
     patterns: Budget,
+    /// The pattern that took too many steps.
+    refused: Option<String>,
     /// The failures found. `None` if it is enough to know that there is one.
     failures: Option<Vec<Failure<'r>>>,
 }
 
-type Outcome<T = bool> = Result<T, Unfinished>;
+/// The check has stopped. It has no fields, because every step returns whether it has.
+struct Stopped;
+
+type Outcome<T = bool> = Result<T, Stopped>;
 
 /// A value, and the way to it.
 #[derive(Clone, Copy)]
@@ -64,12 +75,16 @@ struct Scope<'p> {
 
 impl<'r> Check<'r> {
     fn new(schemas: &'r Schemas, steps: usize, failures: Option<Vec<Failure<'r>>>) -> Self {
-        Self { schemas, steps, depth: 0, patterns: Budget::default(), failures }
+        Self { schemas, steps, depth: 0, patterns: Budget::default(), refused: None, failures }
     }
 
     fn whole(&mut self, value: &'r Instance<'r>) -> Outcome {
         let location = Location { value, inside: None };
         self.fits(0, &location, &Scope { resource: 0, outer: None }, None)
+    }
+
+    fn reason(&mut self, _: Stopped) -> Unfinished {
+        self.refused.take().map_or(Unfinished::Steps, Unfinished::Pattern)
     }
 
     /// Checks a value by one schema. `marks` are told to which members or items its keywords applied.
@@ -83,7 +98,7 @@ impl<'r> Check<'r> {
         let node = &self.schemas.nodes[schema];
         self.spend(1)?;
         if self.depth == limits::NESTED_STEPS {
-            return Err(Unfinished::Steps);
+            return Err(Stopped);
         }
         self.depth += 1;
         let inner = Scope { resource: node.resource, outer: Some(scope) };
@@ -228,59 +243,6 @@ impl<'r> Check<'r> {
         Ok(holds)
     }
 
-    fn all(
-        &mut self,
-        schemas: &'r [usize],
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome {
-        let mut fits = true;
-        for &schema in schemas {
-            fits &= self.fits(schema, location, scope, marks.as_deref_mut())?;
-            if !fits && self.failures.is_none() {
-                break;
-            }
-        }
-        Ok(fits)
-    }
-
-    fn either(
-        &mut self,
-        condition: usize,
-        then: Option<usize>,
-        otherwise: Option<usize>,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome {
-        let mut own = marks.is_some().then(Marks::default);
-        let holds = self.silently(condition, location, scope, own.as_mut())?;
-        if let (Some(marks), Some(own), true) = (&mut marks, own, holds) {
-            marks.add(&own);
-        }
-        match if holds { then } else { otherwise } {
-            Some(schema) => self.fits(schema, location, scope, marks),
-            None => Ok(true),
-        }
-    }
-
-    fn dependent(
-        &mut self,
-        schemas: &'r [(String, usize)],
-        object: &Object<'r>,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome {
-        self.spend(schemas.len())?;
-        let mut fits = true;
-        for (_, schema) in schemas.iter().filter(|(name, _)| object.member(name).is_some()) {
-            fits &= self.fits(*schema, location, scope, marks.as_deref_mut())?;
-        }
-        Ok(fits)
-    }
-
     fn has_all(
         &mut self,
         names: &'r [String],
@@ -296,205 +258,6 @@ impl<'r> Check<'r> {
             }
         }
         Ok(fits)
-    }
-
-    fn members(
-        &mut self,
-        schema: usize,
-        (properties, patterns, others): (&'r Properties, &'r [(Pattern, usize)], Option<usize>),
-        object: &'r Object<'r>,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome {
-        self.spend(object.len())?;
-        let mut fits = true;
-        let mut unknown = Vec::new();
-        for (place, (name, value)) in object.iter().enumerate() {
-            let inner = Location { value, inside: Some((Segment::Member(name), location)) };
-            let mut is_known = false;
-            if let Some(&schema) = properties.get(name) {
-                is_known = true;
-                fits &= self.fits(schema, &inner, scope, None)?;
-            }
-            for (pattern, schema) in patterns {
-                if self.matches(pattern, name)? {
-                    is_known = true;
-                    fits &= self.fits(*schema, &inner, scope, None)?;
-                }
-            }
-            match others {
-                Some(schema) if !is_known && self.schemas.nodes[schema].is_never() => {
-                    fits = false;
-                    unknown.push(name);
-                }
-                Some(schema) if !is_known => fits &= self.fits(schema, &inner, scope, None)?,
-                _ => {}
-            }
-            if !fits && self.failures.is_none() {
-                return Ok(false);
-            }
-            if let Some(marks) = &mut marks
-                && (is_known || others.is_some())
-            {
-                marks.mark(place);
-            }
-        }
-        if !unknown.is_empty() {
-            self.fail(location, Reason::Unknown { names: unknown, schema })?;
-        }
-        Ok(fits)
-    }
-
-    fn unevaluated_members(
-        &mut self,
-        schema: usize,
-        others: usize,
-        object: &'r Object<'r>,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        marks: Option<&mut Marks>,
-    ) -> Outcome {
-        let Some(marks) = marks else { return Ok(true) };
-        self.spend(object.len())?;
-        let unmarked: Vec<_> =
-            object.iter().enumerate().filter(|(place, _)| !marks.has(*place)).collect();
-        marks.mark_all();
-        if self.schemas.nodes[others].is_never() {
-            let names: Vec<_> = unmarked.iter().map(|(_, (name, _))| *name).collect();
-            let fits = names.is_empty();
-            if !fits {
-                self.fail(location, Reason::Unknown { names, schema })?;
-            }
-            return Ok(fits);
-        }
-        let mut fits = true;
-        for (_, (name, value)) in unmarked {
-            let inner = Location { value, inside: Some((Segment::Member(name), location)) };
-            fits &= self.fits(others, &inner, scope, None)?;
-        }
-        Ok(fits)
-    }
-
-    /// Checks the names of an object's members.
-    fn names(
-        &mut self,
-        schema: usize,
-        object: &'r Object<'r>,
-        location: &Location<'_, 'r>,
-    ) -> Outcome {
-        let mut all_fit = true;
-        for (name, _) in object.iter() {
-            let value = Instance::String(name.into());
-            let failures = self.failures.is_some().then(Vec::new);
-            let mut check = Check::new(self.schemas, self.steps, failures);
-            check.patterns = self.patterns;
-            check.depth = self.depth;
-            let location_of_name = Location { value: &value, inside: None };
-            let scope = Scope { resource: self.schemas.nodes[schema].resource, outer: None };
-            let fits = check.fits(schema, &location_of_name, &scope, None)?;
-            (self.steps, self.patterns) = (check.steps, check.patterns);
-            if let Some(failure) = check.failures.iter().flatten().next() {
-                let problem = super::explain::describe(self.schemas, failure);
-                self.fail(location, Reason::Name(problem))?;
-            }
-            all_fit &= fits;
-        }
-        Ok(all_fit)
-    }
-
-    /// Checks items by the schema that `schema_of` returns for the place of each, given the marks of other keywords.
-    fn items(
-        &mut self,
-        items: &'r [Instance<'r>],
-        schema_of: impl Fn(usize, &Marks) -> Option<usize>,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        marks: Option<&mut Marks>,
-    ) -> Outcome {
-        self.spend(items.len())?;
-        let mut none = Marks::default();
-        let has_marks = marks.is_some();
-        let marks = marks.unwrap_or(&mut none);
-        let mut fits = true;
-        for (place, value) in items.iter().enumerate() {
-            let Some(schema) = schema_of(place, marks) else { continue };
-            let inner = Location { value, inside: Some((Segment::Item(place), location)) };
-            fits &= self.fits(schema, &inner, scope, None)?;
-            if !fits && self.failures.is_none() {
-                return Ok(false);
-            }
-            if has_marks {
-                marks.mark(place);
-            }
-        }
-        Ok(fits)
-    }
-
-    /// Returns the number of items that fit a schema.
-    fn count_items(
-        &mut self,
-        schema: usize,
-        items: &'r [Instance<'r>],
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome<u64> {
-        let mut found = 0;
-        for (place, value) in items.iter().enumerate() {
-            let inner = Location { value, inside: Some((Segment::Item(place), location)) };
-            if self.silently(schema, &inner, scope, None)? {
-                found += 1;
-                if let Some(marks) = &mut marks {
-                    marks.mark(place);
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// Checks a value by `anyOf`, or `oneOf` if `only_one` may fit.
-    fn alternatives(
-        &mut self,
-        schemas: &'r [usize],
-        only_one: bool,
-        location: &Location<'_, 'r>,
-        scope: &Scope<'_>,
-        mut marks: Option<&mut Marks>,
-    ) -> Outcome {
-        let outer = self.failures.take();
-        let mut found = 0;
-        let mut failures = Vec::new();
-        for &schema in schemas {
-            self.failures = outer.is_some().then(Vec::new);
-            let mut own = marks.is_some().then(Marks::default);
-            let fits = self.fits(schema, location, scope, own.as_mut())?;
-            failures.extend(self.failures.take());
-            if !fits {
-                continue;
-            }
-            found += 1;
-            if let (Some(marks), Some(own)) = (&mut marks, own) {
-                marks.add(&own);
-            }
-            // All alternatives count where it matters which members they apply to.
-            if (found > 1 && only_one) || (!only_one && marks.is_none()) {
-                break;
-            }
-        }
-        self.failures = outer;
-        let reason = match found {
-            0 => Reason::NoAlternative(failures),
-            1 => return Ok(true),
-            _ if !only_one => return Ok(true),
-            _ => Reason::SeveralAlternatives,
-        };
-        self.fail(location, reason)?;
-        // It can't be said which members are unknown without knowing which alternative was meant.
-        if let Some(marks) = marks {
-            marks.mark_all();
-        }
-        Ok(false)
     }
 
     /// Checks a value without collecting failures.
@@ -513,9 +276,11 @@ impl<'r> Check<'r> {
 
     fn matches(&mut self, pattern: &'r Pattern, text: &str) -> Outcome {
         self.spend(1 + text.len() / limits::BYTES_PER_STEP)?;
-        pattern
-            .matches(text, &mut self.patterns)
-            .ok_or_else(|| Unfinished::Pattern(pattern.text().to_owned()))
+        let matches = pattern.matches(text, &mut self.patterns);
+        if matches.is_none() {
+            self.refused = Some(pattern.text().to_owned());
+        }
+        matches.ok_or(Stopped)
     }
 
     /// Returns the schema with this anchor in the first of the resources that led here.
@@ -544,7 +309,7 @@ impl<'r> Check<'r> {
     /// Counts steps: whatever takes time for each member, item, name or character is to be counted.
     #[inline]
     fn spend(&mut self, steps: usize) -> Outcome<()> {
-        self.steps = self.steps.checked_sub(steps).ok_or(Unfinished::Steps)?;
+        self.steps = self.steps.checked_sub(steps).ok_or(Stopped)?;
         Ok(())
     }
 }
