@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -20,6 +21,8 @@ MOST_AGAIN = 12
 TEST_STAGES_AT_ONCE = 2
 # Linking the packages has one thread for a long time.
 BACKGROUND_AT_ONCE = 3
+# Seconds; several times what the longest stage takes beside others.
+LIMIT = 45 * 60
 
 
 class Run:
@@ -153,8 +156,11 @@ class Run:
         return 1 if self.total.failed else 0
 
 
-def output_of(name, command, nice=0):
-    """Runs a command; returns its exit status, its output, and the elapsed and the CPU time as a text."""
+def output_of(name, command, nice=0, limit=LIMIT):
+    """Runs a command; returns its exit status, its output, and the elapsed and the CPU time as a text.
+
+    It is ended after `limit` seconds: a test that waits forever must not keep the failures of others from being told.
+    """
     log = LOGS / f"{name.replace(' ', '-')}.log"
     words = [str(word) for word in ["nice", "-n", nice, *command]]
     start = time.monotonic()
@@ -162,9 +168,15 @@ def output_of(name, command, nice=0):
         log.open("wb") as output,
         subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
+        ending = threading.Timer(limit, os.kill, (process.pid, signal.SIGTERM))
+        ending.daemon = True
+        ending.start()
         # Its usage includes that of the processes that it has waited for.
         _, status, usage = os.wait4(process.pid, 0)
+        ending.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode == -signal.SIGTERM:
+            output.write(f"\nended after {limit / 60:.0f} min, because it did not end by itself\n".encode())
     took = f"{time.monotonic() - start:.0f} s, CPU {usage.ru_utime + usage.ru_stime:.0f} s"
     return process.returncode, log.read_text(errors="replace"), took
 

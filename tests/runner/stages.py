@@ -43,7 +43,8 @@ WARNINGS = ["--deny", "warnings"]
 NO_UNIX_SOCKETS = ["--cfg", "no_unix_sockets", *WARNINGS]
 PYTEST = [BIN / "pytest", "-q"]
 PYTEST_PARALLEL = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
-NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3"]
+# A test that waits forever fails, by name, after 10 minutes.
+NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3", "--test-timeout=600000"]
 
 
 def script(path, *words):

@@ -129,6 +129,12 @@ def test_a_stage_that_needs_a_preparation_does_not_hold_up_the_others(tmp_path, 
     assert capsys.readouterr().out.splitlines()[-1] == "4 passed, 0 failed"
 
 
+def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "LOGS", tmp_path)
+    status, text, _ = running.output_of("waits", ["sh", "-c", "echo begun; exec sleep 1000"], limit=0.2)
+    assert status != 0 and text.startswith("begun\n") and "did not end by itself" in text
+
+
 def test_skipped_tests_count_as_failed_unless_the_reason_is_allowed(run):
     for reason, status in (("no node", 1), ("spec schemas not found at x", 0)):
         assert run(Stage("skips", ["echo", f"skipped: {reason}"], Report(), needs=()))[0] == status

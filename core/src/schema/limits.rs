@@ -23,7 +23,7 @@ pub(super) const EXPLAINED_STEPS: usize = 20_000;
 pub(super) const CHECKED_STEPS: usize = 1_000_000;
 pub(super) const STEPS_PER_VALUE: usize = 64;
 /// The bytes of a string that are looked at in a step.
-pub(super) const BYTES_PER_STEP: usize = 64;
+pub(super) const BYTES_PER_STEP: usize = 512;
 /// The steps that may be nested in each other, which bounds the stack of a check.
 pub(super) const NESTED_STEPS: usize = 1_000;
 
