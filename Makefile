@@ -82,12 +82,9 @@ $(REFEREE)/.stamp: tests/conformance/referee/package-lock.json
 	@cd tests/conformance/referee && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The source distribution of Python's `jsonschema` contains the suite.
-$(SCHEMA_SUITE)/.stamp: tests/requirements-schema-suite.txt $(VENV)/.stamp
+$(SCHEMA_SUITE)/.stamp: tests/schema_suite.py
 	@echo "set-up: the test suite of JSON Schema"
-	@mkdir -p $(SCHEMA_SUITE)
-	@$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --no-binary jsonschema --dest $(SCHEMA_SUITE) --requirement $<
-	@tar --extract --strip-components=2 --directory=$(SCHEMA_SUITE) --wildcards --file $(SCHEMA_SUITE)/jsonschema-*.tar.gz '*/json'
+	@$(PYTHON) tests/schema_suite.py
 	@touch $@
 
 # Without one, the tests that need it are skipped, with the reason.
