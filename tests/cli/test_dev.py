@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import stat
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from background import eventually
@@ -224,7 +226,10 @@ def test_a_terminal_opens_the_inspector_for_the_server(gudgeon, file, browser):
     shown = terminal.read_until("?token=") + terminal.read_until("\n")
     page = re.search(r"http://127\.0\.0\.1:\d+/\S+", shown)[0]
     eventually(browser.exists)
-    assert browser.read_text() == f"{page}\n"
+    # Every user can read the arguments of the browser's process.
+    (redirect,) = map(Path, browser.read_text().splitlines())
+    assert "token" not in redirect.name and stat.S_IMODE(redirect.stat().st_mode) == 0o600
+    assert f'content="0; url={page}"' in redirect.read_text()
     with urllib.request.urlopen(page) as answer:
         assert answer.status == 200 and b"<title>" in answer.read()
     # The token was for the browser, once.
@@ -233,6 +238,7 @@ def test_a_terminal_opens_the_inspector_for_the_server(gudgeon, file, browser):
     assert gudgeon("call", url, "old", "a:=1").out == "1\n"
     terminal.type("\x03")
     assert terminal.finish()[0] == 130
+    assert not redirect.exists()
 
 
 def test_a_browser_that_is_missing_does_not_end_the_server(gudgeon, file):

@@ -27,8 +27,8 @@ async def started(tmp_path):
     """A function that starts the command; all are ended after the test, without a complaint."""
     processes = []
 
-    def start(*words):
-        processes.append(Process(tmp_path, *words))
+    def start(*words, **options):
+        processes.append(Process(tmp_path, *words, **options))
         return processes[-1]
 
     yield start

@@ -125,14 +125,15 @@ class Process:
 
     err = ""
 
-    def __init__(self, home, *words):
+    def __init__(self, home, *words, browser=None):
+        opens = ["--no-open"] if browser is None else []
         self._process = subprocess.Popen(
-            [str(PROGRAM), "inspect", "--no-open", *map(str, words)],
+            [str(PROGRAM), "inspect", *opens, *map(str, words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "HOME": str(home)},
+            env={**os.environ, "HOME": str(home), "BROWSER": str(browser)},
         )
         line = self._process.stdout.readline()
         assert URL.fullmatch(line.strip()), line + self._process.stderr.read()

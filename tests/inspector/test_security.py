@@ -41,13 +41,34 @@ def test_the_token_is_good_once(process):
     status, headers, page = fetch(process.url)
     assert status == 200 and b"<title>Gudgeon inspector</title>" in page
     cookie = headers["Set-Cookie"]
-    assert f"Path={urlsplit(base).path}" in cookie and "; HttpOnly; SameSite=Strict" in cookie
+    assert f"Path={urlsplit(base).path}" in cookie and "; HttpOnly; SameSite=Lax" in cookie
     status, _, text = fetch(process.url)
     assert status == 403 and b"works once" in text
     kept = cookie.split(";")[0]
     assert fetch(base, Cookie=kept)[0] == 200
     assert fetch(f"{base}api/transcript")[0] == 403
     assert fetch(f"{base}api/transcript", Cookie=kept)[0] == 200
+
+
+async def test_the_file_that_the_browser_gets_leads_to_a_page_that_can_be_loaded_again(page, started, tmp_path):
+    program, given = tmp_path / "browser", tmp_path / "browser.url"
+    program.write_text('#!/bin/sh\necho "$1" > "$0.part" && mv "$0.part" "$0.url"\n')
+    program.chmod(0o755)
+    process = started("--", sys.executable, SERVER, browser=program)
+
+    async def until(condition):
+        while not await page.evaluate(condition):
+            await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(60):
+        while not given.exists():
+            await asyncio.sleep(0.01)
+        await page.open(f"file://{given.read_text().strip()}")
+        shown = "document.body?.innerText.includes('Skip to the timeline')"
+        await until(f"location.origin === '{process.origin}' && {shown}")
+        await page.evaluate("window.isFormer = true")
+        await page.call("Page.reload")
+        await until(f"!window.isFormer && {shown}")
 
 
 def test_every_response_has_a_strict_policy(process):

@@ -49,6 +49,11 @@ pub fn appended(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Writes a file that does not exist yet, and that only the user can read.
+pub fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path, PRIVATE)?.write_all(bytes)
+}
+
 /// Writes a generated file in place of the one that was there. Errors if that is a symbolic link. A terminal, a pipe or a device
 /// stays, and the bytes are written to it.
 pub fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -81,8 +81,9 @@ impl Guard {
                 "This URL was opened before, and works once. Use the page that it opened, or start `gudgeon inspect` again.",
             ));
         }
+        // Not `Strict`: browsers leave such a cookie out where the page is loaded again that a file led to.
         let cookie =
-            format!("{COOKIE}={}; Path=/{}/; HttpOnly; SameSite=Strict", self.cookie, self.path);
+            format!("{COOKIE}={}; Path=/{}/; HttpOnly; SameSite=Lax", self.cookie, self.path);
         Ok(Admitted { path, cookie: Some(cookie) })
     }
 
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(status(&guard, "GET", &format!("/api/events?token={}", guard.token), &[]), 403);
         let first = head(&guard, "GET", &visit, &[]);
         let cookie = guard.admit(&first).unwrap().cookie.unwrap();
-        assert!(cookie.ends_with("; HttpOnly; SameSite=Strict"));
+        assert!(cookie.ends_with("; HttpOnly; SameSite=Lax"));
         assert_eq!(status(&guard, "GET", &visit, &[]), 403);
         let cookie = cookie.split(';').next().unwrap();
         assert_eq!(status(&guard, "GET", "/", &[("cookie", cookie)]), 200);

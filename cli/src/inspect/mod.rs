@@ -60,11 +60,15 @@ pub async fn serve(
         session.connect_again().await;
     }
     output::line(&url)?;
-    if options.opens
-        && let Err(reason) = browser::open(&url)
-    {
-        output::note(format_args!("no browser was opened ({reason}): open the URL yourself"));
-    }
+    // The file has to be there when the browser reads it.
+    let _redirect = match options.opens.then(|| browser::open_secret(&url)) {
+        Some(Err(reason)) => {
+            output::note(format_args!("no browser was opened ({reason}): open the URL yourself"));
+            None
+        }
+        Some(Ok(redirect)) => Some(redirect),
+        None => None,
+    };
     let routes = Arc::new(Routes::new(guard, Arc::clone(&session)));
     tokio::select! {
         () = accept(listener, routes) => (),
