@@ -353,6 +353,8 @@ export declare class NativeServer {
   pageDone(page: string): void
   /** Returns the key of a registration of this kind in the server that its server is mounted into. */
   static mountedKey(kind: string, prefix: string, key: string): string
+  /** Errors for a server that can't be mounted into this one. */
+  checkMount(inner: NativeServer): void
   /** Errors if no name can begin with this prefix. */
   static checkPrefix(prefix: string): void
 }

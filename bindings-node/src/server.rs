@@ -285,6 +285,14 @@ impl NativeServer {
         router::mounted_key(&kind, &prefix, &key)
     }
 
+    /// Errors for a server that can't be mounted into this one.
+    #[napi(catch_unwind)]
+    pub fn check_mount(&self, inner: &NativeServer) -> napi::Result<()> {
+        let (outer, facts) = (self.served.components(), inner.served.components());
+        router::check_mount(&outer.server, &facts.server, inner.auth.get().is_some())
+            .map_err(misuse)
+    }
+
     /// Errors if no name can begin with this prefix.
     #[napi(catch_unwind)]
     pub fn check_prefix(prefix: String) -> napi::Result<()> {

@@ -248,8 +248,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * Adds all components of another server, now and later: `add` becomes `prefix_add`, URIs stay.
    *
    * @param prefix - The prefix of the names: letters, digits, `_`, `-` and `.`. It may also be the second argument.
-   * @throws TypeError if the prefix has other characters, a name is taken, the server would contain itself, or the other
-   *   server has a lifespan and this one is being served.
+   * @throws TypeError if the prefix has other characters, a name is taken, the server would contain itself, the other
+   *   server has `auth`, or it has a lifespan and this one is being served.
    */
   mount(prefix: string, other: AnyServer): this;
   mount(other: AnyServer, prefix: string): this;

@@ -103,6 +103,14 @@ impl NativeServer {
         Ok(())
     }
 
+    /// Raises `ValueError` for a server that can't be mounted into this one.
+    fn check_mount(&self, inner: &Self) -> PyResult<()> {
+        let outer = Arc::clone(&self.lock().components.server);
+        let inner_facts = Arc::clone(&inner.lock().components.server);
+        router::check_mount(&outer, &inner_facts, inner.auth.get().is_some())
+            .map_err(|error| raise(&error))
+    }
+
     /// Returns `true` if a handler needs an event loop.
     #[getter]
     fn has_async(&self) -> bool {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Server } from "gudgeon";
+import { apiKeys } from "gudgeon/auth";
 import { connect } from "gudgeon/testing";
 
 import { closing } from "./closing.mjs";
@@ -79,6 +80,24 @@ test("a prefix that fits no name, and what can't be mounted, changes nothing", a
   house.tool("other_three", {}, () => "x");
   assert.throws(() => shelf.tool("three", {}, () => "x"), /"other_three" is already registered with "house"/);
   assert.ok(!shelf.tools.has("three"));
+});
+
+test("a server that authenticates its callers itself is not mounted", async () => {
+  const house = new Server("house");
+  const shelf = new Server("shelf", { auth: apiKeys({ s3cret: "ada" }) });
+  shelf.tool("one", {}, () => "x");
+  assert.throws(() => house.mount("shelf", shelf), {
+    name: "TypeError",
+    message: /"shelf" can't be mounted into "house".*give `auth` to "house" only/,
+  });
+  house.tool("own", {}, () => "x");
+  assert.deepEqual(await namesIn(house), ["own"]);
+  const guarded = new Server("house", { auth: apiKeys({ s3cret: "ada" }) });
+  guarded.mount("shelf", new Server("shelf"));
+});
+
+test("a server without a name is refused", () => {
+  for (const name of ["", " "]) assert.throws(() => new Server(name), /name must (be a non-empty string|not be empty)/);
 });
 
 test("one lifespan that fails leaves what was entered", async () => {

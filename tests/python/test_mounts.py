@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from gudgeon import Depends, Server
+from gudgeon.auth import ApiKeys
 from gudgeon.testing import connect, connect_sync
 from gudgeon.types import ToolResult
 
@@ -163,6 +164,16 @@ def test_what_cant_be_mounted_changes_nothing() -> None:
     assert "three" not in shelf.tools
     with pytest.raises(TypeError, match="takes a prefix and a Server"):
         house.mount("x", "shelf")  # type: ignore[call-overload]
+
+
+def test_a_server_that_authenticates_its_callers_itself_is_not_mounted() -> None:
+    house, shelf = Server("house"), Server("shelf", auth=ApiKeys({"s3cret": "ada"}))
+    shelf.tool(lambda: "x", name="one")
+    with pytest.raises(ValueError, match='"shelf" can\'t be mounted into "house".*give `auth` to "house" only'):
+        house.mount("shelf", shelf)
+    assert [tool.name for tool in house.tools] == []
+    guarded, open_shelf = Server("house", auth=ApiKeys({"s3cret": "ada"})), Server("shelf")
+    guarded.mount("shelf", open_shelf)
 
 
 def test_mount_takes_its_arguments_in_either_order_and_by_keyword() -> None:

@@ -168,6 +168,7 @@ export class ServerCore {
   /** Registers this server's components, present and future, with another server. */
   mountInto(into: ServerCore, prefix: string): void {
     if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
+    checked(`mount(${JSON.stringify(prefix)})`, () => into.native.checkMount(this.native));
     const withLifespan = into.lifespan.isUsed && this.#firstWithLifespan();
     if (withLifespan) {
       throw new TypeError(

@@ -667,6 +667,10 @@ class Server:
         """
         Errors for method names for which middleware would never run.
         """
+    def check_mount(self, /, inner: Server) -> None:
+        """
+        Raises `ValueError` for a server that can't be mounted into this one.
+        """
     def endpoint(self, /, options: bytes) -> Endpoint:
         """
         Creates an endpoint whose IO is done by an event loop, at any path. `options`: the HTTP options, as JSON.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from ._model.callables import check_takes
 from ._model.json import encode
 from ._native import Server as NativeServer
 from ._plan.depends import Overrides
@@ -69,7 +70,7 @@ class Server(ComponentHost, Running):
 
     Raises:
         TypeError: The name is not a string, or there is no such option.
-        ValueError: The value of an option is out of range.
+        ValueError: The name is empty, or the value of an option is out of range.
 
     Spec: Base Protocol › Lifecycle; Server Features › Overview.
 
@@ -99,6 +100,8 @@ class Server(ComponentHost, Running):
             raise TypeError(
                 f"Server {name!r}: lifespan= must be a function that returns a context manager, not {lifespan!r}"
             )
+        if lifespan is not None:
+            check_takes(lifespan, "server", f"Server {name!r}: the function of lifespan=")
         self._lifespan = Lifespan(self, lifespan)
         self._overrides = Overrides()
         self._middleware: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
@@ -380,8 +383,8 @@ class Server(ComponentHost, Running):
 
         Raises:
             TypeError: One of the two is missing, or of another type.
-            ValueError: The server would contain itself, a name is taken, the prefix has other characters, or `other`
-                has a lifespan while this server is being served.
+            ValueError: The server would contain itself, a name is taken, the prefix has other characters, `other` has
+                `auth=`, or it has a lifespan while this server is being served.
 
         >>> from gudgeon import Server
         >>> app, shelf = Server("house"), Server("shelf")
@@ -393,6 +396,7 @@ class Server(ComponentHost, Running):
         prefix, child = mount_arguments(given, prefix, other, Server)
         if any(server is child for server in self._above()):
             raise ValueError(f"{child.name!r} can't be mounted into {self.name!r}: it would contain itself")
+        self._native.check_mount(child._native)
         late = self._lifespan.is_used and child._lifespan.first()
         if late:
             raise ValueError(

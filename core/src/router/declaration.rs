@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ComponentOptions, Components, Definition, List, RegisteredTool, RoundLimits, ServerFacts,
+    ComponentOptions, Components, Definition, List, RegisteredTool, RoundLimits, ServerFacts, names,
 };
 use crate::{
     error::Error,
@@ -79,6 +79,7 @@ impl ServerFacts {
     /// Reads a server declaration. Keys that seal request states are passed separately.
     pub fn declared(declaration: &[u8]) -> Result<Self, Error> {
         let usual = Self::from(parse::<Implementation>("server", declaration)?);
+        names::check_server(&usual.info.name)?;
         let server: Server = parse("server", declaration)?;
         let mut facts = Self {
             rounds: server.rounds(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Component, Components, Definition, List, RegisteredPrompt, RegisteredResource,
-    RegisteredTemplate, RegisteredTool, Registry, completion::Completions, names,
+    RegisteredTemplate, RegisteredTool, Registry, ServerFacts, completion::Completions, names,
 };
 use crate::error::Error;
 
@@ -21,6 +21,19 @@ pub fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
         kind => List::of_kind(kind).ok(),
     };
     list.map_or_else(|| key.to_owned(), |list| list.mounted_key(prefix, key))
+}
+
+/// Errors for a server that can't be mounted into another. `has_auth`: it authenticates its callers itself.
+#[doc(hidden)] // For the language bindings.
+pub fn check_mount(outer: &ServerFacts, inner: &ServerFacts, has_auth: bool) -> Result<(), Error> {
+    let (outer, inner) = (&outer.info.name, &inner.info.name);
+    match has_auth {
+        false => Ok(()),
+        true => Err(Error::misuse(format!(
+            "{inner:?} can't be mounted into {outer:?}: its `auth` would not be used there, so that all callers of {outer:?} \
+             would reach its tools; give `auth` to {outer:?} only"
+        ))),
+    }
 }
 
 impl<H: Clone> Components<H> {

@@ -28,6 +28,15 @@ pub fn check_prefix(prefix: &str) -> Result<(), Error> {
     }
 }
 
+/// Checks the name of a server.
+#[doc(hidden)] // For the crate's servers and the language bindings.
+pub fn check_server(name: &str) -> Result<(), Error> {
+    match name.trim().is_empty() {
+        true => Err(Error::misuse("a server's name must not be empty")),
+        false => Ok(()),
+    }
+}
+
 /// Returns `true` for the characters allowed in tool names.
 pub(super) fn is_letter(it: u8) -> bool {
     it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.')

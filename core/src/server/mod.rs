@@ -73,7 +73,7 @@ use self::{
 use crate::{
     error::Error,
     protocol::Implementation,
-    router::{Definition, ServerFacts},
+    router::{Definition, ServerFacts, check_server},
 };
 #[cfg(feature = "http")]
 pub use crate::{http::Cors, transport::listen::Listening};
@@ -124,8 +124,14 @@ impl Server {
     /// shelf.title = Some("Ada's shelf".into());
     /// let server = Server::new(shelf);
     /// ```
+    ///
+    /// # Panics
+    /// Panics if the name is empty.
+    #[track_caller]
     pub fn new(info: impl Into<Implementation>) -> Self {
-        let components = handler::Components::new(ServerFacts::from(info.into()));
+        let info = info.into();
+        let checked = check_server(&info.name);
+        let components = handler::Components::new(ServerFacts::from(info));
         let server = Self {
             hub: Arc::new(Hub::new(components)),
             options: ServerOptions::default(),
@@ -134,7 +140,7 @@ impl Server {
             stack: Stack::default(),
             wanted_below: Vec::new(),
         };
-        server.options(|_| ())
+        server.registered(checked).options(|_| ())
     }
 
     /// Sets the server's version. Default: empty.

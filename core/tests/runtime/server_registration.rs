@@ -32,6 +32,8 @@ fn invalid_names() {
     assert!(said.contains("not a URI") && said.contains("shelf://books"), "{said}");
     let said = panics(|| Server::new("s").add(Prompt::new(" ", || async { "" })));
     assert!(said.contains("must not be empty"), "{said}");
+    let said = panics(|| Server::new(" "));
+    assert!(said.contains("a server's name must not be empty"), "{said}");
     let said = panics(|| Server::new("s").method("", || async {}));
     assert!(said.contains("not a method name"), "{said}");
 }

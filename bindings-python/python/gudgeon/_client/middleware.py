@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.json import decode
 
 from .._model.article import with_article
+from .._model.callables import check_takes
 from .._model.json import encode
 from .read import read_result
 
@@ -45,6 +46,8 @@ def middleware_of(given: Any) -> tuple[Callable[..., Any], ...]:
         raise TypeError(
             f"Client: middleware= must be a list of functions (request, next), not {with_article(type(given).__name__)}"
         )
+    for function in functions:
+        check_takes(function, "request, next", "Client: a function of middleware=")
     return tuple(functions)
 
 

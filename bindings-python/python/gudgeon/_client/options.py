@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from .._model.callables import check_takes
 from .._model.mappings import value_of
 from .._model.sign_in import credentials_of
 from .._native import check_options, declared_options
@@ -55,6 +56,8 @@ class Options:
         self.middleware = middleware_of(given.get("middleware"))
         self.callbacks: dict[str, Callable[..., Any]] = {name: it for name, it in given.items() if callable(it)}
         self.callbacks.pop("auth", None)
+        for name, callback in self.callbacks.items():
+            check_takes(callback, "" if name == "roots" else "value", f"Client: the function of {name}=")
         self.auth = auth
 
     def callback(self, kind: str) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from .callables import check_takes
 from .keyring_store import BlockingCall, KeyringStore
 from .store_locks import StoreLocks
 from .string_list import string_list
@@ -127,6 +128,8 @@ class OAuth(_Credentials):
         for name, callback in (("open_url", open_url), ("on_redirect", on_redirect)):
             if callback is not None and not callable(callback):
                 raise TypeError(f"OAuth: {name}= must be a function of a URL")
+            if callback is not None:
+                check_takes(callback, "url", f"OAuth: the function of {name}=")
         if isinstance(redirect_port, bool) or not isinstance(redirect_port, int) or not 0 <= redirect_port < 65536:
             raise ValueError("OAuth: redirect_port= must be a port, or 0 for any")
         if store is not None and not isinstance(store, FileStore):
@@ -312,6 +315,7 @@ def credentials_of(given: Any) -> _Credentials | None:
     if isinstance(given, str):
         return _Token(given)
     if callable(given) and not isinstance(given, type):
+        check_takes(given, "", "Client: the function of auth=")
         return _Function(given)
     raise TypeError(
         'Client: auth= must be "oauth", a token, a function that returns one, OAuth(…), ClientCredentials(…), '
@@ -328,6 +332,7 @@ def _text(owner: str, name: str, value: Any, *, required: bool = False) -> str |
 
 def _source(owner: str, name: str, given: Any) -> Callable[[], Any]:
     if callable(given):
+        check_takes(given, "", f"{owner}: the function of {name}=")
         function: Callable[[], Any] = given
         return function
     token = _text(owner, name, given, required=True)

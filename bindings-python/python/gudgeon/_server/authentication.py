@@ -7,6 +7,7 @@ from typing import Any
 
 from .._call.log import report
 from .._model.article import with_article
+from .._model.callables import check_takes
 from .._model.json import encode
 from ..auth import (
     ApiKeys,
@@ -51,6 +52,7 @@ def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], pl
         declaration: dict[str, Any] = vars(method)["_declaration"]
         return {name: value for name, value in declaration.items() if value is not None}
     if callable(method) and not isinstance(method, type):
+        check_takes(method, "token, request", f"{place}: the function of auth=")
         functions[at] = method
         return {"kind": "verify"}
     raise TypeError(

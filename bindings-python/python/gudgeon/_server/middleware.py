@@ -12,6 +12,7 @@ from typing import Any
 from .. import types
 from .._call.blocking import is_waited_for
 from .._model.article import with_article
+from .._model.callables import check_takes
 from .._model.json import encode
 from .._native import middleware_input, middleware_params, nothing_returned, params_changed
 from .._plan import replies as _replies
@@ -68,14 +69,7 @@ def check_middleware(middleware: Any) -> None:
     called = middleware if inspect.isroutine(middleware) else type(middleware).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TypeError(f"{where} is a generator; {wanted} that returns what `await next(request)` returned")
-    try:
-        signature = inspect.signature(middleware)
-    except (TypeError, ValueError):
-        return  # written in C: only the call shows
-    try:
-        signature.bind(None, None)
-    except TypeError:
-        raise TypeError(f"{where} takes {signature}, but is called with (request, next); {wanted}") from None
+    check_takes(middleware, "request, next", where)
 
 
 def applies(on: str | Sequence[str], method: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._call.log import report
 from .._model.article import with_article
+from .._model.callables import check_takes
 from .._model.json import encode
 from ..auth import InsufficientScope, InvalidToken, RequestInfo
 from ..types import Principal
@@ -38,6 +39,8 @@ class Identify:
                 "asgi(): principal= must be a function of the request (gudgeon.auth.RequestInfo) that returns a "
                 f"Principal, or None for an unknown caller; not {find!r}"
             )
+        if find is not None:
+            check_takes(find, "request", "asgi(): the function of principal=")
         self._find = find
         self._has_warned = False
 
