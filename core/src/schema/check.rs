@@ -200,8 +200,14 @@ impl<'r> Check<'r> {
         let holds = match (keyword, value) {
             (Keyword::Never, _) => false,
             (Keyword::Types(types), _) => types.accepts(value),
-            (Keyword::Values(allowed), _) => allowed.contains(value),
-            (Keyword::Const(allowed), _) => value.equals(allowed),
+            (Keyword::Values(allowed), _) => {
+                self.spend(value.steps())?;
+                allowed.contains(value)
+            }
+            (Keyword::Const(allowed), _) => {
+                self.spend(value.steps())?;
+                value.equals(allowed)
+            }
             (Keyword::Bound { limit, bound }, Instance::Number(number)) => {
                 bound.accepts(number, limit)
             }
@@ -210,13 +216,13 @@ impl<'r> Check<'r> {
             }
             (Keyword::Size { measure, is_minimum, limit }, _) => {
                 if let (Measure::Characters, Instance::String(text)) = (measure, value) {
-                    self.spend(text.len() / limits::BYTES_PER_STEP)?;
+                    self.spend(limits::steps_of(text))?;
                 }
                 measure.accepts(value, *is_minimum, *limit)
             }
             (Keyword::Pattern(pattern), Instance::String(text)) => self.matches(pattern, text)?,
             (Keyword::UniqueItems, Instance::Array(items)) => {
-                self.spend(value.count())?;
+                self.spend(value.steps())?;
                 value_set::all_differ(items)
             }
             (Keyword::Required(names), Instance::Object(object)) => {
@@ -275,7 +281,7 @@ impl<'r> Check<'r> {
     }
 
     fn matches(&mut self, pattern: &'r Pattern, text: &str) -> Outcome {
-        self.spend(1 + text.len() / limits::BYTES_PER_STEP)?;
+        self.spend(1 + limits::steps_of(text))?;
         let matches = pattern.matches(text, &mut self.patterns);
         if matches.is_none() {
             self.refused = Some(pattern.text().to_owned());

@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::{Number, Value};
 
-use super::number;
+use super::{limits, number};
 
 /// The most members of an object that are searched one after the other.
 const SEARCHED: usize = 8;
@@ -154,6 +154,22 @@ impl<'a> Instance<'a> {
             Self::Array(items) => items.iter().map(Self::count).sum::<usize>() + 1,
             Self::Object(object) => {
                 object.iter().map(|(_, value)| value.count()).sum::<usize>() + 1
+            }
+            _ => 1,
+        }
+    }
+}
+
+impl Instance<'_> {
+    /// Returns the steps that it takes to look at the whole value, with the bytes of its strings and names.
+    pub(super) fn steps(&self) -> usize {
+        match self {
+            Self::String(text) => 1 + limits::steps_of(text),
+            Self::Array(items) => 1 + items.iter().map(Self::steps).sum::<usize>(),
+            Self::Object(object) => {
+                let members =
+                    object.iter().map(|(name, value)| limits::steps_of(name) + value.steps());
+                1 + members.sum::<usize>()
             }
             _ => 1,
         }

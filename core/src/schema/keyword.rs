@@ -219,7 +219,7 @@ impl Types {
         Some(Self(self.0 | bit))
     }
 
-    /// Returns the types that draft-04 means: `1.0` is no integer there.
+    /// Returns the set as draft-04 defines it: there, `1.0` is not an integer.
     pub(super) fn of_draft_4(self) -> Self {
         match self.0 & INTEGER {
             0 => self,

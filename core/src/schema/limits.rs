@@ -23,7 +23,7 @@ pub(super) const EXPLAINED_STEPS: usize = 20_000;
 pub(super) const CHECKED_STEPS: usize = 1_000_000;
 pub(super) const STEPS_PER_VALUE: usize = 64;
 /// The bytes of a string that are looked at in a step.
-pub(super) const BYTES_PER_STEP: usize = 512;
+const BYTES_PER_STEP: usize = 512;
 /// The steps that may be nested in each other, which bounds the stack of a check.
 pub(super) const NESTED_STEPS: usize = 1_000;
 
@@ -32,6 +32,11 @@ pub(super) fn pattern_size(patterns: usize) -> usize {
     const ALL: usize = 256 * 1024 * 1024;
     const ONE: usize = 4 * 1024 * 1024;
     (ALL / patterns.max(1)).min(ONE)
+}
+
+/// Returns the steps that it takes to look at a string.
+pub(super) fn steps_of(text: &str) -> usize {
+    text.len() / BYTES_PER_STEP
 }
 
 /// Counts the patterns in a schema, and what looks like one.

@@ -15,10 +15,8 @@ const COMPARED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub(super) values: Vec<Instance<'static>>,
-    /// The places of strings, numbers and other values without members and items, if there are many.
+    /// The places of the values by their hash, if there are many.
     places: Option<(RandomState, HashMap<u64, Vec<usize>>)>,
-    /// The places of arrays and objects: comparing one ends soon, and hashing it does not.
-    large: Vec<usize>,
 }
 
 /// Returns `true` if no item equals another.
@@ -41,29 +39,23 @@ pub(super) fn all_differ(items: &[Instance<'_>]) -> bool {
 
 impl Allowed {
     pub(super) fn new(values: Vec<Instance<'static>>) -> Self {
-        let is_large =
-            |value: &Instance<'_>| matches!(value, Instance::Array(_) | Instance::Object(_));
-        let (large, small): (Vec<_>, Vec<_>) =
-            (0..values.len()).partition(|place| is_large(&values[*place]));
-        let places = (small.len() > COMPARED).then(|| {
+        let places = (values.len() > COMPARED).then(|| {
             let hashers = RandomState::new();
-            let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(small.len());
-            for place in small {
-                places.entry(hash_of(&values[place], &hashers)).or_default().push(place);
+            let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(values.len());
+            for (place, value) in values.iter().enumerate() {
+                places.entry(hash_of(value, &hashers)).or_default().push(place);
             }
             (hashers, places)
         });
-        Self { values, places, large }
+        Self { values, places }
     }
 
     pub(super) fn contains(&self, value: &Instance<'_>) -> bool {
-        let equals = |place: &usize| self.values[*place].equals(value);
-        match (value, &self.places) {
-            (Instance::Array(_) | Instance::Object(_), _) => self.large.iter().any(equals),
-            (_, Some((hashers, places))) => {
-                places.get(&hash_of(value, hashers)).is_some_and(|places| places.iter().any(equals))
-            }
-            (_, None) => self.values.iter().any(|allowed| allowed.equals(value)),
+        match &self.places {
+            Some((hashers, places)) => places
+                .get(&hash_of(value, hashers))
+                .is_some_and(|places| places.iter().any(|place| self.values[*place].equals(value))),
+            None => self.values.iter().any(|allowed| allowed.equals(value)),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::schema::{
     failure::{Reason, Segment},
     instance::{Instance, Object},
     keyword::Properties,
+    limits,
     marks::Marks,
     pattern::Pattern,
 };
@@ -20,11 +21,11 @@ impl<'r> Check<'r> {
         scope: &Scope<'_>,
         mut marks: Option<&mut Marks>,
     ) -> Outcome {
-        self.spend(object.len())?;
         let mut fits = true;
         let mut unknown = Vec::new();
         for (place, (name, value)) in object.iter().enumerate() {
             let inner = Location { value, inside: Some((Segment::Member(name), location)) };
+            self.spend(1 + limits::steps_of(name))?;
             let mut is_known = false;
             if let Some(&schema) = properties.get(name) {
                 is_known = true;

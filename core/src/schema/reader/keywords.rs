@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is an integer above zero, and a larger one is no other limit"
+            reason = "only integers from 0 on are cast, and those that do not fit become the largest limit"
         )]
         let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
         let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
