@@ -54,11 +54,30 @@ pub(crate) enum Origin {
     Host(Ticket),
 }
 
+/// A handler that runs, or whose entry waits.
+#[derive(Debug)]
+struct Call {
+    context: CallContext,
+    /// The place of the entry that starts it; `None` if that has a batch of its own.
+    start: Option<Place>,
+}
+
+/// The place of an entry.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The number of its batch, counted from the first that was ever made.
+    batch: u64,
+    /// The place of its [`Kind`] in the batch, in bytes.
+    kind: usize,
+}
+
 /// The queued batches, and the data of each running handler.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
     /// Batches in the order in which they came.
     waiting: VecDeque<String>,
+    /// The number of the first of them.
+    first: u64,
     /// Runs with large strings, each a batch of its own, with its slot. The event loop is busy with one for long. Used only
     /// with `later_first`.
     large_runs: VecDeque<(u64, String)>,
@@ -68,7 +87,7 @@ pub(crate) struct Batches {
     overtaken_by: usize,
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
-    calls: FxHashMap<u64, CallContext>,
+    calls: FxHashMap<u64, Call>,
     /// The large strings of inputs that JavaScript has not taken, by slot.
     large_texts: FxHashMap<u64, LargeTexts>,
     /// The handlers that wait for answers, by the numbers of their questions.
@@ -138,7 +157,13 @@ impl Batches {
 
     /// Adds the end, which comes last.
     pub(crate) fn push_end(&mut self) {
-        self.waiting.extend(self.large_runs.drain(..).map(|(_, batch)| batch));
+        for (slot, batch) in std::mem::take(&mut self.large_runs) {
+            self.waiting.push_back(batch);
+            let start = self.place_in_last_batch(0);
+            if let Some(call) = self.calls.get_mut(&slot) {
+                call.start = Some(start);
+            }
+        }
         self.entry(Kind::End);
         self.close();
     }
@@ -152,7 +177,9 @@ impl Batches {
             self.large_runs.pop_front()?.1
         } else {
             self.overtaken_by = if has_large_run { self.overtaken_by + 1 } else { 0 };
-            self.waiting.pop_front()?
+            let batch = self.waiting.pop_front()?;
+            self.first += 1;
+            batch
         };
         batch.push(']');
         Some(batch)
@@ -176,7 +203,7 @@ impl Batches {
     }
 
     pub(crate) fn context(&self, slot: u64) -> Option<&CallContext> {
-        self.calls.get(&slot)
+        self.calls.get(&slot).map(|call| &call.context)
     }
 
     /// Begins to ask questions of a handler; `None` if it has ended.
@@ -185,8 +212,8 @@ impl Batches {
         slot: u64,
         questions: Vec<Question>,
     ) -> Option<Arc<AskedTogether>> {
-        let context = self.calls.get(&slot)?;
-        Some(self.waiting_handlers.ask(RunId(slot), questions, context))
+        let call = self.calls.get(&slot)?;
+        Some(self.waiting_handlers.ask(RunId(slot), questions, &call.context))
     }
 
     /// Registers a handler that waits for answers. Returns `false` if it has ended.
@@ -232,37 +259,54 @@ impl Batches {
     }
 
     fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
-        match self.large_texts.get(&slot).map(LargeTexts::names) {
-            Some(names) if self.later_first => {
-                let mut batch = String::with_capacity(input.len() + 256);
-                write_start(&mut batch, slot, handler, input, &context, Some(&names));
-                self.large_runs.push_back((slot, batch));
-            }
-            names => {
-                let batch = self.last_batch();
-                write_start(batch, slot, handler, input, &context, names.as_deref());
-            }
-        }
-        self.calls.insert(slot, context);
+        let names = self.large_texts.get(&slot).map(LargeTexts::names);
+        let start = if self.later_first && names.is_some() {
+            let mut batch = String::with_capacity(input.len() + 256);
+            write_start(&mut batch, slot, handler, input, &context, names.as_deref());
+            self.large_runs.push_back((slot, batch));
+            None
+        } else {
+            let batch = self.last_batch();
+            let written = batch.len();
+            write_start(batch, slot, handler, input, &context, names.as_deref());
+            Some(self.place_in_last_batch(written))
+        };
+        self.calls.insert(slot, Call { context, start });
     }
 
     fn cancel(&mut self, slot: u64) {
-        if self.calls.remove(&slot).is_some() {
-            drop(self.waiting_handlers.forget(RunId(slot)));
-            self.large_texts.remove(&slot);
-            if let Some(at) = self.large_runs.iter().position(|(it, _)| *it == slot) {
-                // The handler has not begun.
-                self.large_runs.remove(at);
-                return;
-            }
+        let Some(call) = self.calls.remove(&slot) else { return };
+        drop(self.waiting_handlers.forget(RunId(slot)));
+        self.large_texts.remove(&slot);
+        if !self.take_back(slot, call.start) {
             push_number(self.entry(Kind::Cancel), slot);
             self.close();
         }
     }
 
+    /// Takes back the entry that starts a handler. Returns `false` if JavaScript has it already.
+    fn take_back(&mut self, slot: u64, start: Option<Place>) -> bool {
+        if let Some(at) = self.large_runs.iter().position(|(waiting, _)| *waiting == slot) {
+            self.large_runs.remove(at);
+            return true;
+        }
+        let Some(Place { batch, kind }) = start else { return false };
+        let waiting = batch.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        let Some(batch) = waiting.and_then(|at| self.waiting.get_mut(at)) else { return false };
+        // It cancels the call now. What follows the slot is not read then.
+        batch.replace_range(kind..=kind, &(Kind::Cancel as u8).to_string());
+        true
+    }
+
+    /// Returns the place of an entry that begins after so many bytes of the last batch.
+    fn place_in_last_batch(&self, bytes: usize) -> Place {
+        // An entry follows a bracket or a comma, and begins with a bracket.
+        Place { batch: self.first + self.waiting.len() as u64 - 1, kind: bytes + 2 }
+    }
+
     fn push_resume(&mut self, call: RunId, context: CallContext) {
         let Some(known) = self.calls.get_mut(&call.0) else { return };
-        known.clone_from(&context);
+        known.context.clone_from(&context);
         let entry = self.entry(Kind::Resume);
         push_number(entry, call.0);
         push_request(entry, &context);

@@ -305,9 +305,9 @@ impl Stream {
     }
 
     pub(crate) fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
-        let Work { mut runs, mut others, wake: alarm } = work;
+        let Work { runs, mut others, wake: alarm } = work;
         if let Some(others) = &mut others {
-            self.sort_ahead(others, &mut runs);
+            self.sort_ahead(others);
         }
         if !runs.is_empty() {
             self.start(runs, wake);
@@ -322,16 +322,14 @@ impl Stream {
         }
     }
 
-    /// Continues and cancels handlers, and removes the runs that are cancelled already.
-    fn sort_ahead(self: &Arc<Self>, others: &mut Others, runs: &mut Vec<Run<Handler>>) {
+    /// Continues and cancels handlers.
+    fn sort_ahead(self: &Arc<Self>, others: &mut Others) {
         for (id, context) in others.resumes.drain(..) {
             if let Some(run) = lock(&self.active_runs).get(&id) {
                 run.resume(context);
             }
         }
         self.waiting.settle(std::mem::take(&mut others.answers));
-        // Started and cancelled in the same batch: not needed any more.
-        runs.retain(|it| it.is_notification || !others.cancels.contains(&it.id));
         for id in others.cancels.drain(..) {
             let run = lock(&self.active_runs).remove(&id);
             // Set before its questions are dropped, so that a later question fails.
@@ -346,8 +344,7 @@ impl Stream {
     }
 
     fn sort_rest(self: &Arc<Self>, others: Others, wake: Wake) {
-        let Others { mut host_requests, host_cancels, reports, details, .. } = others;
-        host_requests.retain(|(ticket, _)| !host_cancels.contains(ticket));
+        let Others { host_requests, host_cancels, reports, details, .. } = others;
         if !host_cancels.is_empty() {
             let mut pool = self.pool();
             pool.inline.retain(|it| !it.is_request(&host_cancels));

@@ -249,6 +249,40 @@ test("a client's cancellation fires the signal, and no reply is sent", async () 
   });
 });
 
+test("a call that is cancelled before its handler begins does not begin", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-cancelled-"));
+  const sent = join(folder, "sent");
+  const source = `
+    import { existsSync } from "node:fs";
+    ${TOOL}
+    app.tool("block", {}, () => {
+      console.error("blocks");
+      while (!existsSync(${JSON.stringify(sent)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    });
+    app.tool("begins", { input: { type: "object", properties: { text: { type: "string" } } } }, () => console.error("has begun"));
+    await app.run();`;
+  try {
+    await withServer(source, async (child) => {
+      await child.initialize();
+      child.call(1, "block");
+      await child.frame(() => child.stderr.includes("blocks"));
+      child.call(2, "begins");
+      child.call(3, "begins", { text: "x".repeat(100_000) });
+      child.call(4, "ok");
+      for (const requestId of [2, 3]) child.send({ method: "notifications/cancelled", params: { requestId } });
+      // Answered while the event loop is blocked, so what came before it was read.
+      child.send({ id: 5, method: "ping" });
+      await child.reply(5);
+      writeFileSync(sent, "");
+      assert.equal(text(await child.reply(4)), "ok");
+      await child.end();
+      assert.doesNotMatch(child.stderr, /has begun/);
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("a call that runs out of time is answered and its signal fires, also while nothing else happens", async () => {
   const source = `
     const app = new Server("t");

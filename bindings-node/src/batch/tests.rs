@@ -52,7 +52,7 @@ fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
     };
     let capabilities = Some(json::raw(r#"{"roots":{}}"#.into()));
     let client = ClientIdentity { capabilities, ..ClientIdentity::default() };
-    batches.calls.get_mut(&0).unwrap().client = Arc::new(client);
+    batches.calls.get_mut(&0).unwrap().context.client = Arc::new(client);
     let asked = batches.ask(0, keys.iter().map(question).collect()).unwrap();
     assert_eq!(asked.set().send().len(), keys.len());
     assert!(batches.wait(&asked));
@@ -76,8 +76,8 @@ fn a_batch_is_one_json_array_in_order() {
     assert_eq!(
         batches.take().unwrap(),
         concat!(
-            r#"[[0,0,7,{"a":1},"2026-07-28",5],[0,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
-            r#"[0,2,7,{"a":1},"2026-07-28","x"],[3,1],[4,"a\"b"],[5,"c"],[6]]"#,
+            r#"[[0,0,7,{"a":1},"2026-07-28",5],[3,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
+            r#"[0,2,7,{"a":1},"2026-07-28","x"],[4,"a\"b"],[5,"c"],[6]]"#,
         )
     );
     assert!(batches.take().is_none());
@@ -138,6 +138,38 @@ fn a_cancelled_call_is_not_finished_again() {
 }
 
 #[test]
+fn a_call_that_is_cancelled_before_javascript_has_it_does_not_begin() {
+    for has_ended in [false, true] {
+        let mut batches = Batches::new(VisibilityFilter::default(), true);
+        batches.push(work(vec![run(0, "5")]));
+        batches.take();
+        let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(BATCH));
+        let runs = [(1, "{}"), (2, &*large), (3, "{}"), (4, "{}")];
+        let started = |(call, input): (u64, &str)| Run { input: input.into(), ..run(call, "5") };
+        batches.push(work(runs.map(started).into()));
+        push_large(&mut batches, 5);
+        if has_ended {
+            batches.push_end();
+        }
+        let cancels = [0, 1, 3, 5].map(RunId).into();
+        batches.push(Others { cancels, ..Others::default() }.into());
+        let mut entries: Vec<(u8, Option<u64>)> = Vec::new();
+        while let Some(batch) = batches.take() {
+            let read: Vec<Vec<serde_json::Value>> = serde_json::from_str(&batch).expect("entries");
+            entries.extend(read.iter().map(|entry| {
+                let kind = entry[0].as_u64().expect("a kind").try_into().expect("a small number");
+                (kind, entry.get(1).and_then(serde_json::Value::as_u64))
+            }));
+        }
+        let begun = entries.iter().filter(|(kind, _)| *kind == Kind::Run as u8);
+        let begun: Vec<_> = begun.filter_map(|(_, slot)| *slot).collect();
+        assert_eq!(begun, [2, 4], "{has_ended}");
+        let told = (Kind::Cancel as u8, Some(0));
+        assert!(entries.contains(&told), "its handler runs: {entries:?}");
+    }
+}
+
+#[test]
 fn a_request_to_the_host_has_a_slot_of_its_own() {
     let dropped = Dropped::default();
     let batches = || {
@@ -167,7 +199,8 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
     let mut cancelled = batches();
     cancelled.push(asked());
     cancelled.push(Others { host_cancels: vec![Ticket(1)], ..Others::default() }.into());
-    assert_eq!(cancelled.take().unwrap(), format!("[{entry},[3,{slot}]]"));
+    let entry = entry.replacen("[0", "[3", 1);
+    assert_eq!(cancelled.take().unwrap(), format!("[{entry}]"), "it does not begin");
     assert_eq!(cancelled.finish(slot), None);
 }
 

@@ -23,7 +23,8 @@ export type Entry =
   | readonly [kind: Kinds["answer"], slot: number, number: number]
   /** Continues a handler on behalf of another request. */
   | readonly [kind: Kinds["resume"], slot: number, revision: Revision, request: RequestId]
-  | readonly [kind: Kinds["cancel"], slot: number]
+  /** Cancels a handler. Of a call that was cancelled before its handler began, this is what is left of the entry that runs it. */
+  | readonly [kind: Kinds["cancel"], slot: number, ...notRead: unknown[]]
   /** A message for stderr. */
   | readonly [kind: Kinds["report"], text: string]
   /** A message for stderr if NODE_DEBUG contains "gudgeon". */

@@ -19,7 +19,8 @@ use crate::{
     },
 };
 
-/// Work for the shell.
+/// Work for the shell. A run whose call was cancelled before the shell took it is not in it, nor is a request to the host
+/// that is not needed any more.
 #[derive(Debug)]
 #[must_use = "handlers that are not run are never answered"]
 pub struct Work<H> {
@@ -33,6 +34,7 @@ pub struct Work<H> {
 /// Work beside runs.
 #[derive(Debug, Default)]
 pub struct Others {
+    /// Handlers to stop; those of runs in the same work are of notifications.
     pub cancels: Vec<RunId>,
     /// Suspended handlers that continue for another request, with its context. They come before their answers.
     pub resumes: Vec<(RunId, CallContext)>,
@@ -40,7 +42,7 @@ pub struct Others {
     pub answers: Vec<(RunId, AskId, Result<Raw, Fault>)>,
     /// Requests to the host; [`Backend::host_reply`] takes the replies.
     pub host_requests: Vec<(Ticket, HostRequest)>,
-    /// Requests to the host, possibly of the same work, whose replies are not needed any more.
+    /// Requests to the host whose replies are not needed any more.
     pub host_cancels: Vec<Ticket>,
     /// Lines for the log.
     pub reports: Vec<String>,
@@ -88,10 +90,34 @@ impl<H> Work<H> {
             return;
         }
         self.runs.extend(other.runs);
-        if let Some(others) = other.others {
+        if let Some(mut others) = other.others {
+            for run in std::mem::take(&mut others.cancels) {
+                self.cancel(run);
+            }
+            for ticket in std::mem::take(&mut others.host_cancels) {
+                self.cancel_host(ticket);
+            }
             self.others().extend(*others);
         }
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
+    }
+
+    /// Stops a handler. One that has not begun does not begin, except for a notification, which nobody takes back.
+    fn cancel(&mut self, run: RunId) {
+        match self.runs.iter().position(|waiting| waiting.id == run) {
+            Some(place) if !self.runs[place].is_notification => {
+                self.runs.remove(place);
+            }
+            _ => self.others().cancels.push(run),
+        }
+    }
+
+    fn cancel_host(&mut self, ticket: Ticket) {
+        let others = self.others();
+        match others.host_requests.iter().position(|(waiting, _)| *waiting == ticket) {
+            Some(place) => drop(others.host_requests.remove(place)),
+            None => others.host_cancels.push(ticket),
+        }
     }
 
     fn others(&mut self) -> &mut Others {
@@ -135,14 +161,14 @@ impl<H: Clone> Step<H> {
         let Self { work, computations } = self;
         match effect {
             Effect::Run(run) => work.runs.push(run),
-            Effect::Cancel(run) => work.others().cancels.push(run),
+            Effect::Cancel(run) => work.cancel(run),
             Effect::Resume { run, context } => work.others().resumes.push((run, context)),
             Effect::Answered { run, ask, outcome } => {
                 work.others().answers.push((run, ask, outcome));
             }
             Effect::Host(ticket, request) => work.others().host_requests.push((ticket, request)),
             Effect::Compute(computation) => computations.push(*computation),
-            Effect::CancelHost(ticket) => work.others().host_cancels.push(ticket),
+            Effect::CancelHost(ticket) => work.cancel_host(ticket),
             Effect::Report(text) => work.others().reports.push(text),
             Effect::Detail(text) => work.others().details.push(text),
         }

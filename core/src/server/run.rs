@@ -119,10 +119,7 @@ impl Runner {
                 None => Vec::new(),
             };
             for run in runs {
-                // A call that was started and cancelled within one batch is not run.
-                if run.is_notification || !cancels.contains(&run.id) {
-                    work.extend(self.start(run));
-                }
+                work.extend(self.start(run));
             }
             for call in cancels {
                 self.cancel(call);

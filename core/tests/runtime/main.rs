@@ -5,6 +5,7 @@
 mod support;
 
 mod authorization_server;
+mod cancelled_runs;
 mod client_answers;
 mod client_auth;
 mod client_cache;
