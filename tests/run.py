@@ -14,6 +14,7 @@ of shared files, or that instructions were counted with other versions of compil
 
 import argparse
 import os
+import signal
 import sys
 
 from runner.running import LOGS, Run
@@ -35,6 +36,8 @@ def main() -> int:
     if options.test and len(names) != 1:
         parser.error("--test needs the name of one stage, such as python, node or rust")
     LOGS.mkdir(parents=True, exist_ok=True)
+    # A shell ignores Ctrl-C for what it starts in the background, and programs inherit that: tests send this signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     chosen = [stages[name] for name in names]
     run = Run(chosen, TEST if options.set is None else options.set, options.test, in_ci=bool(os.environ.get("CI")))
     return run.run()

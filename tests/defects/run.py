@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,8 @@ def main() -> int:
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
     parser.add_argument("chosen", nargs="*", metavar="NAME or AREA")
     options = parser.parse_args()
+    # A shell ignores Ctrl-C for what it starts in the background, and programs inherit that: tests send this signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     defects = read_all()
     if options.compare:
         print(_comparison(*(_read(Tree(path)) for path in options.compare)))
@@ -70,22 +73,22 @@ class Run:
         self.tree.make(commit, self.defects)
         self.known = _read(self.tree) or self.known
         self.stages = stages.read(self.tree)
-        for defect in self.defects:
-            if not chosen or chosen & {defect.name, defect.area}:
-                if self._is_over():
-                    break
-                self._search(defect)
+        wanted = [defect for defect in self.defects if not chosen or chosen & {defect.name, defect.area}]
+        # All stages for one defect take long, so they come last.
+        for names in (self._likely, self._in_order):
+            for defect in wanted:
+                self._search(defect, names(defect))
         left = [defect.name for defect in self.defects if not self._is_done(defect)]
         print(f"{len(self.defects) - len(left)} of {len(self.defects)} defects were looked for")
         return 0
 
-    def _search(self, defect: Defect) -> None:
-        """Runs the stages until one finds the defect. Stages that passed are kept, for a search that is broken off."""
+    def _search(self, defect: Defect, names: list[str]) -> None:
+        """Runs stages until one finds the defect. Stages that passed are kept, for a search that is broken off."""
         entry = self.known["defects"].setdefault(defect.name, {})
         if entry.get("defect") != _text(defect):
             entry.clear()
             entry |= {"defect": _text(defect), "area": defect.area, "passed": [], "seconds": 0.0, "found_by": None}
-        for name in self._in_order(defect):
+        for name in names:
             if entry["found_by"] is not None or self._is_over():
                 return
             if name in entry["passed"] or not self._works(name):
@@ -99,10 +102,14 @@ class Run:
             self._write()
             print(f"{outcome.seconds:5.0f} s  {name:14} {defect.area}: {defect.name}: {outcome.failed}", flush=True)
 
+    def _likely(self, defect: Defect) -> list[str]:
+        """Returns the stages that probably find a defect. A stage may have its tests without IO apart."""
+        names = [part for name in defect.stages for part in (f"{name} sans-io", name)]
+        return [name for name in dict.fromkeys(names) if name in self.stages]
+
     def _in_order(self, defect: Defect) -> list[str]:
-        """Returns the stages, those first that probably find a defect. A stage may have its tests without IO apart."""
-        likely = [part for name in defect.stages for part in (f"{name} sans-io", name)]
-        return [name for name in dict.fromkeys([*likely, *self.stages]) if name in self.stages]
+        """Returns all stages, those first that probably find a defect."""
+        return list(dict.fromkeys([*self._likely(defect), *self.stages]))
 
     def _works(self, name: str) -> bool:
         """Returns whether a stage passes without a defect; it has two tries."""
