@@ -10,12 +10,27 @@ use gudgeon::{
 
 use crate::{
     failure::{Failure, FailureKind},
+    hosts::Consent,
     target::Target,
     tokens,
 };
 
 /// The environment variable with an access token.
 const TOKEN: &str = "GUDGEON_TOKEN";
+
+/// The user's consent to use the servers of a project.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ConsentArguments {
+    /// Do not ask before a server is used that the configuration of a project names
+    #[arg(long)]
+    yes: bool,
+}
+
+impl ConsentArguments {
+    pub fn consent(self) -> Consent {
+        if self.yes { Consent::Given } else { Consent::Ask }
+    }
+}
 
 /// The connection to a target.
 #[derive(Args, Debug)]
@@ -43,6 +58,8 @@ pub struct ConnectionArguments {
     /// Look up the name of a server in this file instead of in those of hosts
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub consent: ConsentArguments,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -58,6 +75,7 @@ impl Default for ConnectionArguments {
             connect_timeout: None,
             token_file: None,
             config: None,
+            consent: ConsentArguments::default(),
             command: Vec::new(),
         }
     }
@@ -74,7 +92,8 @@ impl ConnectionArguments {
             let hint = "give a URL, a file, a name, or a command after `--`; see `gudgeon --help`";
             return Err(Failure::usage("the target is missing").with_hint(hint));
         }
-        let target = Target::find(&words.remove(0), self.config.as_deref())?;
+        let target =
+            Target::find(&words.remove(0), self.config.as_deref(), self.consent.consent())?;
         if let Target::Connection(name) = &target
             && let Some(option) = self.options_of_connect().next()
         {

@@ -16,7 +16,7 @@ use crate::escape;
 use crate::background::failure_in;
 
 /// The failure of a command: the text for standard error, and the exit code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     kind: FailureKind,
     message: String,

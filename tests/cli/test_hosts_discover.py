@@ -84,14 +84,14 @@ def test_an_ambiguous_name_lists_the_choices(gudgeon, shelf):
 
 def test_variables_are_resolved_or_refused(gudgeon, shelf):
     configure(gudgeon, shelf)
-    outcome = gudgeon("ping", "near")
+    outcome = gudgeon("ping", "vscode:near")
     assert outcome.code == 10 and "${input:token}" in outcome.err and "asks its user" in outcome.err
     entry = {"command": "${env:PYTHON}", "args": ["${workspaceFolder}/link.py"]}
     write(gudgeon.folder / ".cursor/mcp.json", {"mcpServers": {"resolved": entry}})
     (gudgeon.folder / "link.py").symlink_to(shelf)
-    outcome = gudgeon("ping", "resolved")
+    outcome = gudgeon("ping", "cursor:resolved")
     assert outcome.code == 10 and "PYTHON is not set" in outcome.err and ".cursor/mcp.json" in outcome.err
-    assert gudgeon("ping", "resolved", PYTHON=sys.executable).code == 0
+    assert gudgeon("ping", "cursor:resolved", PYTHON=sys.executable).code == 0
 
 
 def test_a_wrong_entry_is_named(gudgeon, shelf):

@@ -58,7 +58,7 @@ VALUES = ["s3cret # one", "pl41n", "first\nsecond", "from the entry"]
 def test_a_server_has_the_variables_of_its_file(gudgeon, room, path, member, env_file):
     room(env_file, path, member)
     gudgeon.environment["FOLDER"] = str(gudgeon.folder)
-    words = ["--config", path, "room"] if path == "own.json" else ["room"]
+    words = {"own.json": ["--config", path, "room"], ".cursor/mcp.json": ["cursor:room"]}.get(path, ["vscode:room"])
     assert values(gudgeon, *words) == VALUES
 
 
@@ -84,14 +84,14 @@ def test_a_wrong_file_is_an_error_with_its_place_and_without_values(gudgeon, roo
     room(".env")
     file = gudgeon.folder / ".env"
     file.unlink() if text is None else file.write_bytes(text.encode("latin-1"))
-    outcome = gudgeon("ping", "room")
+    outcome = gudgeon("ping", "vscode:room")
     assert outcome.code == 10 and outcome.err.startswith('error: the server "room" in '), outcome
     assert f"envFile: {file}: {place}" in outcome.err and "s3cret" not in outcome.err
 
 
 def test_the_member_must_be_a_string(gudgeon, room):
     room(["s3cret"])
-    outcome = gudgeon("ping", "room")
+    outcome = gudgeon("ping", "vscode:room")
     assert outcome.code == 10 and '"envFile" must be a string' in outcome.err and "s3cret" not in outcome.err
 
 

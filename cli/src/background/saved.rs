@@ -14,6 +14,7 @@ use super::{ConnectionState, Definition};
 use crate::{
     connection::ConnectionArguments,
     failure::{Failure, FailureKind},
+    hosts::Consent,
     target::Target,
 };
 
@@ -121,7 +122,7 @@ impl Saved {
     fn target(&self) -> Result<Target, Failure> {
         Ok(match &self.server {
             Server::Url(url) => Target::Url(url.clone()),
-            Server::Named(word) => Target::server(word, self.config.as_deref())?,
+            Server::Named(word) => Target::server(word, self.config.as_deref(), Consent::Ask)?,
             Server::Command(words) => Target::Command(words.clone()),
         })
     }

@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 use super::cimd;
 use crate::{
     browser,
-    connection::ConnectionArguments,
+    connection::{ConnectionArguments, ConsentArguments},
     escape,
     failure::{Failure, FailureKind},
     output,
+    target::Target,
     tokens::{SignInOptions, Tokens, stored_url},
 };
 
@@ -125,6 +126,8 @@ struct LoginArguments {
 struct StatusArguments {
     /// The server; by default all
     target: Option<String>,
+    #[command(flatten)]
+    consent: ConsentArguments,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -139,6 +142,8 @@ struct LogoutArguments {
     /// Remove the tokens of all servers
     #[arg(long, conflicts_with = "target")]
     all: bool,
+    #[command(flatten)]
+    consent: ConsentArguments,
 }
 
 #[derive(Args, Debug)]
@@ -216,7 +221,7 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
 async fn status(arguments: StatusArguments) -> Result<ExitCode, Failure> {
     let tokens = Tokens::open()?;
     let urls = match &arguments.target {
-        Some(target) => vec![url_of(target)?],
+        Some(target) => vec![url_of(target, arguments.consent)?],
         None => tokens.urls().await?,
     };
     let mut all = Vec::new();
@@ -246,7 +251,7 @@ async fn status(arguments: StatusArguments) -> Result<ExitCode, Failure> {
 async fn logout(arguments: LogoutArguments) -> Result<ExitCode, Failure> {
     let tokens = Tokens::open()?;
     let urls = match &arguments.target {
-        Some(target) => vec![url_of(target)?],
+        Some(target) => vec![url_of(target, arguments.consent)?],
         None => tokens.urls().await?,
     };
     for url in urls {
@@ -279,8 +284,8 @@ async fn token(arguments: TokenArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn url_of(target: &str) -> Result<String, Failure> {
-    stored_url(crate::target::Target::parse(target)?.builder()?.target().0)
+fn url_of(target: &str, consent: ConsentArguments) -> Result<String, Failure> {
+    stored_url(Target::parse(target, consent.consent())?.builder()?.target().0)
 }
 
 fn not_signed_in(url: &str) -> Failure {

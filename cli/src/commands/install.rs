@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     failure::{Failure, FailureKind},
     files::write,
-    hosts::{Document, Entry, Environment, HOSTS, Host, diff, launch},
+    hosts::{Consent, Document, Entry, Environment, HOSTS, Host, diff, launch},
     output,
     target::Target,
 };
@@ -27,7 +27,8 @@ Examples:
     --header 'Authorization: Bearer ${env:TOKEN}'
   gudgeon install --into codex --env API_KEY -- npx -y @modelcontextprotocol/server-everything
 
-Shows the change of the configuration file before it is made, with the values of variables and headers hidden. A terminal \
+Shows the change of the configuration file before it is made, without what may be secret: values of \
+variables and headers, arguments that are named like secrets, other servers. A terminal \
 is asked to confirm it. The file before the change is kept beside it, as FILE.gudgeon.bak.";
 
 #[derive(Args, Debug)]
@@ -55,7 +56,7 @@ pub struct Arguments {
     /// Show the change and do not make it
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask, also where a server of this name is replaced
+    /// Do not ask, also where a server of this name is replaced, or comes from the configuration of a project
     #[arg(long, short)]
     yes: bool,
     /// The command of a server over stdio
@@ -99,7 +100,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let edited = document.with(&name, &new)?;
-    let change = Change { path: &path, project, document: &document, edited: &edited };
+    let change =
+        Change { path: &path, project, server: &name, document: &document, edited: &edited };
     let is_replaced = old.is_some();
     let backup = match change.make(arguments.dry_run, arguments.yes, is_replaced)? {
         Made::Shown => return Ok(ExitCode::SUCCESS),
@@ -153,6 +155,8 @@ pub struct Change<'a> {
     pub path: &'a Path,
     /// The folder of the project that the file belongs to.
     pub project: Option<&'a Path>,
+    /// The name of the server that is added or removed.
+    pub server: &'a str,
     pub document: &'a Document,
     pub edited: &'a Document,
 }
@@ -171,11 +175,11 @@ impl Change<'_> {
         let file = self.path.display().to_string();
         let colours =
             io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-        let (old, new) = (self.document.masked(), self.edited.masked());
+        let (old, new) = (self.document.masked(self.server), self.edited.masked(self.server));
         let shown = diff::unified(&file, &old, &new, colours);
         match shown.is_empty() {
             true => output::line(format_args!(
-                "{file}: values of variables or headers that are hidden change"
+                "{file}: values that are not shown, because they may be secret, change"
             ))?,
             false => output::line(shown.trim_end_matches('\n'))?,
         }
@@ -213,7 +217,9 @@ impl Change<'_> {
 
 fn target(arguments: &Arguments) -> Result<Target, Failure> {
     match (&arguments.target, arguments.command.is_empty()) {
-        (Some(text), true) => Target::parse(text),
+        (Some(text), true) => {
+            Target::parse(text, if arguments.yes { Consent::Given } else { Consent::Ask })
+        }
         (None, false) => Ok(Target::Command(arguments.command.clone())),
         (Some(_), false) => {
             let message = "both a target and a command after `--` are given";

@@ -5,12 +5,14 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::Args;
 
 use crate::{
+    connection::ConsentArguments,
     failure::Failure,
     frames::{
         Upstream as _, http,
         server::{self, AccessArguments},
         stdio,
     },
+    hosts::Consent,
     target::Target,
     transcript::{Recorded, Recorder, public_name},
 };
@@ -36,13 +38,16 @@ pub struct Arguments {
     http: Option<String>,
     #[command(flatten)]
     access: AccessArguments,
+    #[command(flatten)]
+    consent: ConsentArguments,
     /// The command of a server over stdio
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let (target, file) = target_and_file(arguments.words, arguments.command)?;
+    let (target, file) =
+        target_and_file(arguments.words, arguments.command, arguments.consent.consent())?;
     let server = server::of(&target, &arguments.access)?;
     let recorder = Recorder::create(&file, &target)?;
     let server = Recorded { server, recorder };
@@ -58,10 +63,11 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn target_and_file(
     words: Vec<String>,
     command: Vec<OsString>,
+    consent: Consent,
 ) -> Result<(Target, PathBuf), Failure> {
     let mut words = words.into_iter();
     let target = match command.is_empty() {
-        true => words.next().map(|it| Target::parse(&it)).transpose()?,
+        true => words.next().map(|word| Target::parse(&word, consent)).transpose()?,
         false => Some(Target::Command(command)),
     };
     match (target, words.next(), words.next()) {

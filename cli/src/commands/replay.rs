@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
+    connection::ConsentArguments,
     failure::Failure,
     frames::{
         Upstream as _, http,
@@ -49,6 +50,8 @@ pub struct Arguments {
     timeout: f64,
     #[command(flatten)]
     access: AccessArguments,
+    #[command(flatten)]
+    consent: ConsentArguments,
     /// The command of a server over stdio, with --client
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -61,7 +64,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("a command is given without --client")
                 .with_hint("gudgeon replay session.jsonl --client -- COMMAND"));
         }
-        (Some(Some(target)), command) if command.is_empty() => Some(Target::parse(&target)?),
+        (Some(Some(target)), command) if command.is_empty() => {
+            Some(Target::parse(&target, arguments.consent.consent())?)
+        }
         (Some(None), command) if !command.is_empty() => Some(Target::Command(command)),
         (Some(_), _) => {
             return Err(Failure::usage("--client takes one server")

@@ -53,7 +53,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         });
     }
     let edited = document.without(name)?;
-    let change = Change { path: &path, project, document: &document, edited: &edited };
+    let change =
+        Change { path: &path, project, server: name, document: &document, edited: &edited };
     if let Made::Written(backup) = change.make(arguments.dry_run, arguments.yes, false)? {
         output::line(format_args!(
             "Removed the server {name:?} from {}: {}",

@@ -54,6 +54,12 @@ pub fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create(path, PRIVATE)?.write_all(bytes)
 }
 
+/// Writes a file of this program, which only the user can read, in place of the one that was there. Makes its folders.
+pub fn own(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    place(path, bytes, PRIVATE, None)
+}
+
 /// Writes a generated file in place of the one that was there. Errors if that is a symbolic link. A terminal, a pipe or a device
 /// stays, and the bytes are written to it.
 pub fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -100,6 +100,19 @@ impl Entry {
         Ok(entry)
     }
 
+    /// Returns all strings in which variables may be referred to.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (own, pairs) = match self {
+            Self::Command { program, arguments, environment, env_file, folder } => {
+                let mut own = vec![program.as_str()];
+                own.extend(arguments.iter().chain(env_file).chain(folder).map(String::as_str));
+                (own, environment)
+            }
+            Self::Url { url, headers } => (vec![url.as_str()], headers),
+        };
+        own.into_iter().chain(pairs.iter().map(|(_, value)| value.as_str()))
+    }
+
     /// Reads an entry in any host's form; references to variables are kept. Errors with what is wrong in it.
     pub fn read(entry: &Value) -> Result<Self, String> {
         let Value::Object(entry) = entry else {

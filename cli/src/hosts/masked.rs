@@ -1,5 +1,7 @@
 //! Entries as they may be shown: without the values that may be secret.
 
+use serde_json::{Map, Value};
+
 use super::{Entry, variables::is_reference};
 use crate::escape;
 
@@ -8,6 +10,31 @@ pub const HIDDEN: &str = "…";
 /// Parts of the names of arguments whose value may be secret.
 const SECRET: [&str; 9] =
     ["auth", "bearer", "credential", "header", "key", "passw", "pat", "secret", "token"];
+
+/// Members of an entry whose values are all hidden.
+const VALUES: [&str; 3] = ["env", "headers", "http_headers"];
+const URLS: [&str; 3] = ["url", "httpUrl", "serverUrl"];
+/// Members that name variables and hold no values.
+const NAMES: [&str; 2] = ["bearer_token_env_var", "env_http_headers"];
+
+/// Returns the values of a configuration file with the server `own` in `servers` as far as they may be shown. Nothing is
+/// shown of other servers, and of the host's other settings.
+pub fn document(mut document: Value, servers: &str, own: &str) -> Value {
+    for (member, value) in document.as_object_mut().into_iter().flatten() {
+        match value {
+            Value::Object(entries) if member == servers => {
+                for (name, entry) in entries {
+                    match entry {
+                        Value::Object(entry) if name == own => hide_secrets(entry),
+                        other => hide(other),
+                    }
+                }
+            }
+            other => hide(other),
+        }
+    }
+    document
+}
 
 /// Returns the command or the URL of an entry on one line.
 pub fn line(entry: &Entry) -> String {
@@ -32,15 +59,17 @@ pub fn arguments(words: &[String]) -> Vec<String> {
         let hides = std::mem::take(&mut hides_next);
         let is_option = word.starts_with('-');
         shown.push(match word.split_once(['=', ':']) {
+            _ if is_reference(word) => word.clone(),
             _ if word.contains("://") => url(word),
-            Some((name, value)) if is_secret(name) && !is_reference(value) => {
+            // Also `Server=a;Password=b`.
+            Some((name, value)) if is_secret(word) && !is_reference(value) => {
                 format!("{}{HIDDEN}", &word[..=name.len()])
             }
             None if is_option && is_secret(word) => {
                 hides_next = true;
                 word.clone()
             }
-            _ if hides && !is_option && !is_reference(word) => HIDDEN.to_owned(),
+            _ if hides && !is_option => HIDDEN.to_owned(),
             _ => word.clone(),
         });
     }
@@ -59,6 +88,39 @@ pub fn url(url: &str) -> String {
         None => ("", 0),
     };
     format!("{scheme}://{user}{}{query}", &rest[at..])
+}
+
+/// Hides the values of an entry that may be secret.
+fn hide_secrets(entry: &mut Map<String, Value>) {
+    for (name, value) in entry {
+        match value {
+            _ if NAMES.contains(&name.as_str()) => {}
+            value if VALUES.contains(&name.as_str()) => hide(value),
+            Value::String(address) if URLS.contains(&name.as_str()) => *address = url(address),
+            Value::Array(words) if name == "args" => {
+                let texts: Option<Vec<_>> =
+                    words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+                match texts {
+                    Some(texts) => *value = arguments(&texts).into(),
+                    None => hide(value),
+                }
+            }
+            Value::Object(inner) => hide_secrets(inner),
+            value if is_secret(name) => hide(value),
+            _ => {}
+        }
+    }
+}
+
+/// Hides all texts and numbers, except for references to variables.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(text) if is_reference(text) => {}
+        Value::String(_) | Value::Number(_) => *value = HIDDEN.into(),
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::Object(members) => members.values_mut().for_each(hide),
+        Value::Null | Value::Bool(_) => {}
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -85,6 +147,7 @@ mod tests {
             ("--api-key=s3cret run", "--api-key=… run"),
             ("--header Authorization:s3cret", "--header Authorization:…"),
             ("TOKEN=s3cret x", "TOKEN=… x"),
+            ("Server=a;Password=s3cret x", "Server=… x"),
             ("--token ${env:TOKEN}", "--token ${env:TOKEN}"),
             ("--verbose /tmp a=b", "--verbose /tmp a=b"),
             ("postgres://me:s3cret@db/x?password=s3cret", "postgres://…@db/x?…"),

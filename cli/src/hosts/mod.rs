@@ -2,6 +2,7 @@
 //!
 //! `table` has the hosts as data, `document` edits their files, `servers` finds what they have configured.
 
+pub mod confirmation;
 pub mod diff;
 pub mod document;
 pub mod dotenv;
@@ -14,6 +15,7 @@ pub mod table;
 pub mod variables;
 
 pub use self::{
+    confirmation::Consent,
     document::Document,
     entry::Entry,
     location::Environment,

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Document, Entry, Environment, HOSTS, Host, Syntax, variables::Variables};
+use super::{
+    Document, Entry, Environment, HOSTS, Host, Syntax, confirmation::FileDigest,
+    variables::Variables,
+};
 use crate::{failure::Failure, files::trust, output};
 
 /// The sessions of a host that use a configuration file.
@@ -44,6 +47,8 @@ pub struct Configured {
     pub entry: Result<Entry, String>,
     /// `false` if the user has switched it off in the host.
     pub enabled: bool,
+    /// For a file of a project, which the user has to confirm.
+    pub digest: Option<FileDigest>,
 }
 
 /// All servers, those of the nearest projects first, and the failures of files that could not be read.
@@ -169,8 +174,10 @@ impl Servers {
         }
         match Document::open(&source.path, project, host.syntax, host.servers) {
             Ok(document) => {
+                let digest = project.map(|_| FileDigest::new(document.text()));
                 for (name, entry) in document.entries() {
-                    self.found.push(configured(source.clone(), &name, &entry));
+                    let server = configured(source.clone(), &name, &entry);
+                    self.found.push(Configured { digest: digest.clone(), ..server });
                 }
             }
             Err(failure) => self.failures.push(failure),
@@ -202,5 +209,5 @@ impl Servers {
 fn configured(source: Source, name: &str, entry: &Value) -> Configured {
     let is = |member: &str, value: bool| entry.get(member).and_then(Value::as_bool) == Some(value);
     let enabled = !(is("disabled", true) || is("enabled", false));
-    Configured { source, name: name.to_owned(), entry: Entry::read(entry), enabled }
+    Configured { source, name: name.to_owned(), entry: Entry::read(entry), enabled, digest: None }
 }

@@ -17,6 +17,10 @@ pub enum Variables {
     All,
 }
 
+/// Names that stand for folders and not for environment variables.
+const FOLDERS: [&str; 4] =
+    ["workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator"];
+
 /// Replaces the references to variables in a string. `workspace` is the folder of the project. Errors with the reference
 /// that has no value.
 pub fn resolve(
@@ -47,6 +51,18 @@ pub fn resolve(
 pub fn is_reference(text: &str) -> bool {
     let name = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
     name.is_some_and(|it| !it.contains(['}', '$']) && !it.contains(":-"))
+}
+
+/// Returns the names of the environment variables whose values a string gets, in any notation.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split("${").skip(1).filter_map(|rest| {
+        let reference = rest.split('}').next()?;
+        let name = reference.strip_prefix("env:").unwrap_or(reference);
+        let name = name.split_once(":-").map_or(name, |(name, _)| name);
+        let is_name = !name.is_empty()
+            && name.chars().all(|each| each.is_ascii_alphanumeric() || each == '_');
+        (is_name && !FOLDERS.contains(&name)).then_some(name)
+    })
 }
 
 fn value(

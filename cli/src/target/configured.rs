@@ -9,20 +9,28 @@ use super::Launch;
 use crate::{
     failure::{Failure, FailureKind},
     hosts::{
-        Entry, Environment, Host,
+        Consent, Entry, Environment, Host, confirmation,
         servers::{Configured, Servers},
     },
 };
 
 /// Finds a server by `NAME` or `HOST:NAME`, in the files of all hosts or in the given one. Returns `None` if there is none.
-/// Errors if the name stands for several servers.
-pub fn find(text: &str, file: Option<&Path>) -> Result<Option<Configured>, Failure> {
+/// Errors if the name stands for several servers, and if the user does not agree to use the file of a project.
+pub fn find(
+    text: &str,
+    file: Option<&Path>,
+    consent: Consent,
+) -> Result<Option<Configured>, Failure> {
     let environment = Environment::of_process()?;
     let servers = match file {
         Some(file) => Servers::of_file(file, &environment)?,
         None => Servers::of_hosts(&environment),
     };
-    choose(text, servers)
+    let chosen = choose(text, &servers)?;
+    if let Some(server) = chosen {
+        confirmation::check(server, &servers.found, names_host(text), consent)?;
+    }
+    Ok(chosen.cloned())
 }
 
 /// Returns whether the text is HOST:NAME, and not MODULE:APP.
@@ -30,35 +38,35 @@ pub fn names_host(text: &str) -> bool {
     text.split_once(':').is_some_and(|(host, _)| Host::find(host).is_some())
 }
 
-fn choose(text: &str, servers: Servers) -> Result<Option<Configured>, Failure> {
+fn choose<'a>(text: &str, servers: &'a Servers) -> Result<Option<&'a Configured>, Failure> {
     let (host, name) = match text.split_once(':') {
         Some((host, name)) if Host::find(host).is_some() => (Some(host), name),
         _ => (None, text),
     };
     let matches =
         |it: &Configured| it.name == name && host.is_none_or(|host| it.source.host_name() == host);
-    let mut found: Vec<_> = servers.found.into_iter().filter(matches).collect();
+    let mut found: Vec<_> = servers.found.iter().filter(|server| matches(server)).collect();
     // In one host, the nearest project's server is the one that is used.
     let mut hosts = HashSet::new();
     found.retain(|it| hosts.insert(it.source.host_name()));
-    let Some(first) = found.first() else {
-        return match servers.failures.into_iter().next() {
+    let Some(first) = found.first().copied() else {
+        return match servers.failures.first() {
             Some(failure) => {
                 let hint =
                     format!("{name:?} is in no other file; it may be configured in this one");
-                Err(failure.with_hint(hint))
+                Err(failure.clone().with_hint(hint))
             }
             None => Ok(None),
         };
     };
     if found.iter().any(|it| it.entry != first.entry) {
-        let labels: Vec<_> = found.iter().map(Configured::label).collect();
+        let labels: Vec<_> = found.iter().map(|server| server.label()).collect();
         let message = format!("the name {name:?} is that of several servers");
         return Err(
             Failure::usage(message).with_hint(format!("write one of {}", labels.join(", ")))
         );
     }
-    Ok(Some(found.swap_remove(0)))
+    Ok(Some(first))
 }
 
 /// Returns a client of a configured server. Errors if its entry is wrong or refers to a variable without a value.
@@ -114,6 +122,7 @@ mod tests {
             name: name.into(),
             entry: Ok(Entry::Url { url: url.into(), headers: Vec::new() }),
             enabled: true,
+            digest: None,
         }
     }
 
@@ -123,10 +132,10 @@ mod tests {
             found,
             failures: vec![Failure::usage("mcp.json: line 1, column 14: broken")],
         };
-        let error = choose("a", servers(Vec::new())).unwrap_err();
+        let error = choose("a", &servers(Vec::new())).unwrap_err();
         assert!(error.to_string().contains("mcp.json: line 1"), "{error}");
-        let found = choose("a", servers(vec![server("cursor", "a", "http://x")]));
-        assert!(found.unwrap().is_some());
+        let servers = servers(vec![server("cursor", "a", "http://x")]);
+        assert!(choose("a", &servers).unwrap().is_some());
     }
 
     fn chosen(text: &str) -> Result<Option<String>, String> {
@@ -137,8 +146,8 @@ mod tests {
             server("cursor", "b", "http://same"),
             server("codex", "b", "http://same"),
         ];
-        match choose(text, Servers { found, failures: Vec::new() }) {
-            Ok(server) => Ok(server.map(|it| format!("{:?}", it.entry.unwrap()))),
+        match choose(text, &Servers { found, failures: Vec::new() }) {
+            Ok(server) => Ok(server.map(|it| format!("{:?}", it.entry.as_ref().unwrap()))),
             Err(failure) => Err(failure.to_string()),
         }
     }

@@ -17,7 +17,11 @@ pub use self::{
     file::{FileTarget, Launch},
     script::is_script,
 };
-use crate::{background, failure::Failure, hosts::servers::Configured};
+use crate::{
+    background,
+    failure::Failure,
+    hosts::{Consent, servers::Configured},
+};
 
 /// A server as named on the command line.
 #[derive(Clone, Debug)]
@@ -34,20 +38,21 @@ pub enum Target {
 
 impl Target {
     /// Reads a target other than a command. Names of configured servers are looked up in the files of hosts.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
-        Self::find(text, None)
+    pub fn parse(text: &str, consent: Consent) -> Result<Self, Failure> {
+        Self::find(text, None, consent)
     }
 
-    /// Reads a target other than a command. Names are looked up in `file` only, if there is one.
-    pub fn find(text: &str, file: Option<&Path>) -> Result<Self, Failure> {
+    /// Reads a target other than a command. Names are looked up in `file` only, if there is one. Errors if `consent` does not
+    /// allow to use the server of a project.
+    pub fn find(text: &str, file: Option<&Path>, consent: Consent) -> Result<Self, Failure> {
         if file.is_none() && background::is_connection(text) {
             return Ok(Self::Connection(text.to_owned()));
         }
-        Self::server(text, file)
+        Self::server(text, file, consent)
     }
 
     /// Like [`Self::find`], without the named connections.
-    pub fn server(text: &str, file: Option<&Path>) -> Result<Self, Failure> {
+    pub fn server(text: &str, file: Option<&Path>, consent: Consent) -> Result<Self, Failure> {
         if file.is_none() {
             if text.contains("://") {
                 return Ok(Self::Url(text.to_owned()));
@@ -58,7 +63,7 @@ impl Target {
                 return Ok(Self::File(file));
             }
         }
-        if let Some(server) = configured::find(text, file)? {
+        if let Some(server) = configured::find(text, file, consent)? {
             return Ok(Self::Configured(Box::new(server)));
         }
         let message = match file {

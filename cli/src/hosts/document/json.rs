@@ -2,11 +2,11 @@
 
 use jsonc_parser::{
     ParseOptions,
-    cst::{CstInputValue, CstNode, CstObject, CstRootNode},
+    cst::{CstInputValue, CstLeafNode, CstNode, CstObject, CstRootNode},
 };
 use serde_json::{Map, Value};
 
-use crate::hosts::{Syntax, masked::HIDDEN, variables::is_reference};
+use crate::hosts::Syntax;
 
 const MARK: &str = "\u{feff}";
 
@@ -54,28 +54,38 @@ pub fn without(text: &str, syntax: Syntax, servers: &str, name: &str) -> Result<
     Ok(marked(text, &root))
 }
 
-pub fn masked(text: &str, syntax: Syntax, servers: &str) -> Result<String, String> {
+/// Returns the text with other values in the same structure.
+pub fn with_values(text: &str, syntax: Syntax, values: &Value) -> Result<String, String> {
     let root = parse(text, syntax)?;
-    let entries = root.object_value().and_then(|it| it.object_value(servers));
-    for entry in entries.iter().flat_map(CstObject::properties) {
-        let Some(entry) = entry.object_value() else { continue };
-        for member in ["env", "headers", "http_headers"] {
-            let secrets = entry.object_value(member);
-            for secret in secrets.iter().flat_map(CstObject::properties) {
-                match secret.value() {
-                    Some(CstNode::Leaf(_))
-                        if secret
-                            .to_serde_value()
-                            .is_none_or(|it| !it.as_str().is_some_and(is_reference)) =>
-                    {
-                        secret.set_value(CstInputValue::String(HIDDEN.to_owned()));
-                    }
-                    _ => (),
-                }
-            }
-        }
+    if let Some(members) = root.object_value() {
+        set_members(&members, values);
     }
     Ok(root.to_string())
+}
+
+fn set_members(object: &CstObject, values: &Value) {
+    for member in object.properties() {
+        let value = member.decoded_name().and_then(|name| values.get(name));
+        if let (Some(node), Some(value)) = (member.value(), value) {
+            set(node, value);
+        }
+    }
+}
+
+fn set(node: CstNode, value: &Value) {
+    if let Some(object) = node.as_object() {
+        return set_members(&object, value);
+    }
+    if let (Some(array), Some(values)) = (node.as_array(), value.as_array()) {
+        return array.elements().into_iter().zip(values).for_each(|(node, value)| set(node, value));
+    }
+    if node.to_serde_value().as_ref() != Some(value) {
+        match node {
+            CstNode::Leaf(CstLeafNode::StringLit(node)) => drop(node.replace_with(input(value))),
+            CstNode::Leaf(CstLeafNode::NumberLit(node)) => drop(node.replace_with(input(value))),
+            _ => {}
+        }
+    }
 }
 
 fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, String> {

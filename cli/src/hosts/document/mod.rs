@@ -7,7 +7,7 @@ use std::{io, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::Syntax;
+use super::{Syntax, masked};
 use crate::{
     failure::{Failure, FailureKind},
     files::read,
@@ -97,14 +97,15 @@ impl Document {
         self.edited(text)
     }
 
-    /// Returns the text in which the values of variables and headers of all servers are hidden.
-    pub fn masked(&self) -> String {
-        let masked = match self.syntax {
-            Syntax::Toml => toml::masked(&self.text, self.servers),
-            syntax => json::masked(&self.text, syntax, self.servers),
+    /// Returns the text as far as it may be shown when this server is changed.
+    pub fn masked(&self, server: &str) -> String {
+        let shown = masked::document(self.value(), self.servers, server);
+        let text = match self.syntax {
+            Syntax::Toml => toml::with_values(&self.text, &shown),
+            syntax => json::with_values(&self.text, syntax, &shown),
         };
         // The syntax was checked, so the document can be read again.
-        masked.unwrap_or_default()
+        text.unwrap_or_default()
     }
 
     fn edited(&self, text: Result<String, String>) -> Result<Self, Failure> {

@@ -100,7 +100,8 @@ fn comments_and_tables_of_toml_are_kept() {
         CODEX.split_whitespace().collect::<String>()
     );
     assert_eq!(edited.without("b-c").unwrap().text().trim_end(), CODEX.trim_end());
-    assert!(!edited.masked().contains("s3cret") && edited.masked().contains("TOKEN = \"…\""));
+    let masked = edited.masked("b-c");
+    assert!(!masked.contains("s3cret") && masked.contains("TOKEN = \"…\""), "{masked}");
 }
 
 #[test]
@@ -112,12 +113,63 @@ fn inline_tables_of_servers_are_edited_as_such() {
     assert_eq!(edited.entries()["a"], json!({ "command": "x" }));
 }
 
+/// A host's settings, two servers of the user, and the one that is changed.
+const SECRETS: &str = r#"{
+  "account": { "id": "s3cret", "pins": [1234], "isKnown": true },
+  "mcpServers": {
+    "near": {
+      "command": "s3cret", // theirs
+      "args": ["--quiet", "s3cret", "a=s3cret", "${env:R}"],
+      "env": { "K": "s3cret", "N": 1234 }
+    },
+    "far": { "url": "https://s3cret.example/s3cret", "oauth": { "clientSecret": "s3cret" }, "timeout": 1234 },
+    "own": {
+      "command": "npx",
+      "args": ["--quiet", "--token", "s3cret", "DB=a;password=s3cret", "run"],
+      "env": { "K": "s3cret", "R": "${env:R}", "N": 1234 },
+      "url": "https://me:s3cret@b.example/mcp?key=s3cret",
+      "headers": { "H": "s3cret" },
+      "oauth": { "clientSecret": "s3cret", "scopes": ["a"] },
+      "bearer_token_env_var": "TOKEN",
+      "timeout": 60
+    }
+  }
+}
+"#;
+
 #[test]
-fn values_of_variables_and_headers_are_hidden() {
-    let text = r#"{"mcpServers": {"a": {"env": {"K": "s3cret", "R": "${env:R}", "N": 1234}, "headers": {"H": "s3cret"}}}}"#;
-    let masked = document(text, Syntax::JsonWithComments, "mcpServers").masked();
+fn a_change_shows_nothing_of_other_servers_and_no_secrets_of_its_own() {
+    let own = r#"    "own": {
+      "command": "npx",
+      "args": ["--quiet", "--token", "…", "DB=…", "run"],
+      "env": { "K": "…", "R": "${env:R}", "N": "…" },
+      "url": "https://…@b.example/mcp?…",
+      "headers": { "H": "…" },
+      "oauth": { "clientSecret": "…", "scopes": ["a"] },
+      "bearer_token_env_var": "TOKEN",
+      "timeout": 60
+    }"#;
+    let document = document(SECRETS, Syntax::JsonWithComments, "mcpServers");
+    let masked = document.masked("own");
     assert!(!masked.contains("s3cret") && !masked.contains("1234"), "{masked}");
-    assert!(masked.contains("${env:R}") && masked.contains("\"K\": \"…\""), "{masked}");
+    assert!(masked.contains(own), "{masked}");
+    assert!(masked.contains("\"isKnown\": true") && masked.contains("// theirs"), "{masked}");
+    assert!(masked.contains(r#"["…", "…", "…", "${env:R}"]"#), "{masked}");
+}
+
+#[test]
+fn toml_is_shown_as_json_is() {
+    let servers = document(SECRETS, Syntax::JsonWithComments, "mcpServers").entries();
+    let mut edited = document("[account]\nid = 's3cret' # why\n", Syntax::Toml, "mcpServers");
+    for (name, server) in &servers {
+        edited = edited.with(name, server.as_object().unwrap()).unwrap();
+    }
+    let masked = edited.masked("own");
+    assert!(!masked.contains("s3cret") && !masked.contains("1234"), "{masked}");
+    assert!(masked.contains("id = \"…\" # why"), "{masked}");
+    let shown = document(SECRETS, Syntax::JsonWithComments, "mcpServers").masked("own");
+    let shown = document(&shown, Syntax::JsonWithComments, "mcpServers").entries();
+    assert_eq!(document(&masked, Syntax::Toml, "mcpServers").entries(), shown);
 }
 
 #[test]

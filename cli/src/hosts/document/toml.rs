@@ -3,8 +3,6 @@
 use serde_json::{Map, Value as Json};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
-use crate::hosts::{masked::HIDDEN, variables::is_reference};
-
 /// Returns the values of a document, as JSON. Errors with the line and the column.
 pub fn read(text: &str) -> Result<Json, String> {
     let document = parse(text)?;
@@ -61,27 +59,46 @@ pub fn without(text: &str, servers: &str, name: &str) -> Result<String, String> 
     Ok(document.to_string())
 }
 
-pub fn masked(text: &str, servers: &str) -> Result<String, String> {
+/// Returns the text with other values in the same structure.
+pub fn with_values(text: &str, values: &Json) -> Result<String, String> {
     let mut document = parse(text)?;
-    let Some(entries) = document.get_mut(servers).and_then(Item::as_table_like_mut) else {
-        return Ok(text.to_owned());
-    };
-    for (_, entry) in entries.iter_mut() {
-        let Some(entry) = entry.as_table_like_mut() else { continue };
-        for member in ["env", "headers", "http_headers"] {
-            let Some(secrets) = entry.get_mut(member).and_then(Item::as_table_like_mut) else {
-                continue;
-            };
-            for (_, secret) in secrets.iter_mut() {
-                if let Item::Value(secret) = secret
-                    && !secret.as_str().is_some_and(is_reference)
+    set_members(document.as_table_mut(), values);
+    Ok(document.to_string())
+}
+
+fn set_members(table: &mut dyn TableLike, values: &Json) {
+    for (name, item) in table.iter_mut() {
+        let Some(value) = values.get(name.get()) else { continue };
+        match item {
+            Item::Table(table) => set_members(table, value),
+            Item::ArrayOfTables(tables) => {
+                for (table, value) in tables.iter_mut().zip(value.as_array().into_iter().flatten())
                 {
-                    *secret = HIDDEN.into();
+                    set_members(table, value);
                 }
             }
+            Item::Value(old) => set(old, value),
+            Item::None => {}
         }
     }
-    Ok(document.to_string())
+}
+
+fn set(old: &mut Value, value: &Json) {
+    match old {
+        Value::InlineTable(table) => set_members(table, value),
+        Value::Array(items) => {
+            for (item, value) in items.iter_mut().zip(value.as_array().into_iter().flatten()) {
+                set(item, value);
+            }
+        }
+        old if value_json(old) != *value => {
+            if let Some(mut new) = toml_value(value) {
+                *new.decor_mut() = old.decor().clone();
+                *old = new;
+            }
+        }
+        _ => {}
+    }
 }
 
 fn parse(text: &str) -> Result<DocumentMut, String> {
