@@ -280,6 +280,34 @@ async fn attempts_to_resume_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_often_is_resumed_as_long_as_it_brings_events() {
+    let pending = Arc::new(Mutex::new(None::<Value>));
+    let slot = Arc::clone(&pending);
+    let mock =
+        Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
+            ("tools/call", _) => {
+                *slot.lock().unwrap() = Some(request.response(text_result("resumed")));
+                Answer::events(vec![Step::Bytes("id: 0\nretry: 20\ndata: \n\n".into())])
+            }
+            ("GET", Some("20")) => {
+                let result = slot.lock().unwrap().take().expect("asked once");
+                Answer::events(vec![event_with_id("21", &result)])
+            }
+            ("GET", Some(last)) => {
+                let next = last.parse::<u32>().unwrap() + 1;
+                let message = json!({"jsonrpc": "2.0", "method": "notifications/message",
+                "params": {"level": "info", "data": next}});
+                Answer::events(vec![event_with_id(&next.to_string(), &message), Step::Break])
+            }
+            _ => legacy(request),
+        })
+        .await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "resumed");
+    assert_eq!(mock.of("GET").len(), 1 + 21);
+}
+
+#[tokio::test(start_paused = true)]
 async fn cancelling_tells_a_legacy_server() {
     let mock = Mock::start(|request| match &*request.rpc() {
         "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
