@@ -1,9 +1,13 @@
 //! A listener on this machine to which the browser is redirected after the user signed in.
 
 use std::{
+    collections::VecDeque,
     io,
     net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,7 +15,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::oneshot,
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
 };
 
 use crate::{
@@ -25,8 +29,9 @@ pub(super) const PATH: &str = "/callback";
 /// The maximum size of the head of a request, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 const READ_TIME: Duration = Duration::from_secs(10);
-/// The maximum number of connections at the same time. Browsers open some that they don't use.
-const MAX_CONNECTIONS: usize = 32;
+/// The maximum number of connections whose request is read at the same time. Browsers open some that they don't use. A new one
+/// ends the oldest, so that nobody can keep the browser out.
+const MAX_READING: usize = 32;
 /// The time after which the browser gets a page although the sign-in goes on.
 const PAGE_TIME: Duration = Duration::from_secs(30);
 /// The time limit for a port to become free, and the time between two attempts.
@@ -116,6 +121,8 @@ async fn bind_soon(port: u16) -> io::Result<TcpListener> {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
+    // The connections whose request is read, oldest first.
+    let mut reading: VecDeque<(AbortHandle, Arc<AtomicBool>)> = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many open files, for example.
@@ -123,14 +130,22 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             continue;
         };
         while connections.try_join_next().is_some() {}
-        if connections.len() < MAX_CONNECTIONS {
-            connections.spawn(boxed(serve(stream, Arc::clone(&shared))));
+        reading.retain(|(task, is_read)| !task.is_finished() && !is_read.load(Ordering::Relaxed));
+        if reading.len() == MAX_READING
+            && let Some((oldest, _)) = reading.pop_front()
+        {
+            oldest.abort();
         }
+        let is_read = Arc::new(AtomicBool::new(false));
+        let served = serve(stream, Arc::clone(&shared), Arc::clone(&is_read));
+        reading.push_back((connections.spawn(boxed(served)), is_read));
     }
 }
 
-async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+/// Serves a connection; `is_read` becomes true once its request was read.
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>, is_read: Arc<AtomicBool>) {
     let target = tokio::time::timeout(READ_TIME, read_target(&mut stream)).await;
+    is_read.store(true, Ordering::Relaxed);
     let Ok(Some(target)) = target else { return };
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     if path != PATH {
@@ -253,6 +268,28 @@ mod tests {
         let page = page.await.unwrap();
         assert!(page.contains("The sign-in failed"), "{page}");
         assert!(page.contains("<p>No &lt;b&gt;access&lt;/b&gt;.<p>"), "{page}");
+    }
+
+    #[tokio::test]
+    async fn connections_that_send_nothing_do_not_keep_the_browser_out() {
+        let listener = Listener::bind(0, None).await.unwrap();
+        let port = listener.port;
+        let mut silent = Vec::new();
+        for _ in 0..2 * MAX_READING {
+            silent.push(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap());
+        }
+        let redirected = listener.redirected("s3cret".into());
+        let page =
+            tokio::spawn(
+                async move { get(port, "GET /callback?code=c&state=s3cret HTTP/1.1").await },
+            );
+        assert_eq!(redirected.await.unwrap(), "/callback?code=c&state=s3cret");
+        // The page is waited for, so newer connections do not end this one.
+        for _ in 0..2 * MAX_READING {
+            silent.push(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap());
+        }
+        listener.end(Ok(()));
+        assert!(page.await.unwrap().contains("You are signed in"));
     }
 
     #[tokio::test(start_paused = true)]
