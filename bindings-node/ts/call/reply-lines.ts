@@ -8,13 +8,15 @@ export const QUESTIONS = 8;
 
 /** A longer text, or one with line breaks, is passed beside the lines. */
 const LONG = 4_096;
-/** The length of the lines at which they are sent before the turn of the event loop ends. */
+/** The length of the replies at which they are sent before the turn of the event loop ends. */
 const MANY = 1 << 20;
 
 /** The replies of one turn of the event loop, which the native half receives in one call. */
 export class ReplyLines {
   #lines = "";
   #texts: string[] = [];
+  /** The length of the texts. */
+  #textLength = 0;
   #isScheduled = false;
 
   /** `onFlush` is called after a scheduled flush. */
@@ -30,6 +32,7 @@ export class ReplyLines {
   add(slot: number, kind: number, payload: string): void {
     if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
       this.#lines += `${slot} ${TEXT_BESIDE} ${this.#texts.push(payload) - 1}\n`;
+      this.#textLength += payload.length;
     } else {
       this.#lines += `${slot} ${kind} ${payload}\n`;
     }
@@ -37,11 +40,12 @@ export class ReplyLines {
 
   /** Sends the replies if they are long already. */
   flushIfLong(): void {
-    if (this.#lines.length > MANY) this.flush();
+    if (this.#lines.length + this.#textLength > MANY) this.flush();
   }
 
-  /** Sends the replies after all microtasks of this turn. */
+  /** Sends the replies after all microtasks of this turn, or at once if they are long. */
   schedule(): void {
+    this.flushIfLong();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     // A tick requested in a microtask runs after all microtasks.
@@ -59,6 +63,7 @@ export class ReplyLines {
     const lines = this.#lines;
     const texts = this.#texts;
     this.#lines = "";
+    this.#textLength = 0;
     if (texts.length > 0) this.#texts = [];
     this.workQueue.reply(lines, texts.length > 0 ? texts : undefined);
   }
