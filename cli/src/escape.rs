@@ -1,22 +1,28 @@
-//! Characters in a server's texts that a terminal would obey instead of showing.
+//! Characters in a server's texts that a terminal would obey instead of showing, or not show at all.
 
 use std::borrow::Cow;
 
-/// Returns the text with control characters spelled out, such as `\u{1b}`. Newlines and tabs stay.
+use gudgeon::bindings::logs::is_invisible;
+
+/// Returns the text with invisible characters spelled out, such as `\u{1b}`. Newlines and tabs stay, and joiners between
+/// letters of scripts and emoji that need them.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let text = match text.contains("\r\n") {
         true => Cow::Owned(text.replace("\r\n", "\n")),
         false => Cow::Borrowed(text),
     };
-    if !text.chars().any(|it| is_control(it) && !is_blank(it)) {
+    if !text.chars().any(|letter| is_invisible(letter) && !is_blank(letter)) {
         return text;
     }
     let mut out = String::with_capacity(text.len() + 16);
+    let mut before = ' ';
     for letter in text.chars() {
-        match is_control(letter) && !is_blank(letter) {
+        let joins = matches!(letter, '\u{200c}' | '\u{200d}') && !before.is_ascii();
+        match is_invisible(letter) && !is_blank(letter) && !joins {
             true => out.extend(letter.escape_unicode()),
             false => out.push(letter),
         }
+        before = letter;
     }
     Cow::Owned(out)
 }
@@ -35,12 +41,6 @@ pub fn server(name: &str, version: &str) -> String {
     one_line(format!("{name} {version}").trim_end()).into_owned()
 }
 
-/// Returns whether a terminal would act on the character, or reorder the text around it.
-pub fn is_control(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 fn is_blank(letter: char) -> bool {
     matches!(letter, '\n' | '\t')
 }
@@ -57,7 +57,9 @@ mod tests {
             ("\u{9b}31m\u{7f}", r"\u{9b}31m\u{7f}"),
             ("over\rwritten\r\n", "over\\u{d}written\n"),
             ("\u{202e}gpj.exe", r"\u{202e}gpj.exe"),
-            ("Grüße, 世界 👋", "Grüße, 世界 👋"),
+            ("a\u{200b}b\u{e0041}", r"a\u{200b}b\u{e0041}"),
+            ("a\u{200d}b", r"a\u{200d}b"),
+            ("Grüße, 世界 👋 👩\u{200d}👧", "Grüße, 世界 👋 👩\u{200d}👧"),
         ] {
             assert_eq!(lines(given), shown);
         }

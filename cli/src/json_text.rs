@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::escape;
+use gudgeon::bindings::logs::is_invisible;
 
 /// Returns valid JSON on several lines, with an indentation of two spaces.
 pub fn pretty(json: &str) -> String {
@@ -38,12 +38,17 @@ pub fn pretty(json: &str) -> String {
     out
 }
 
-/// Returns the same JSON with control characters in strings as escapes, so that a terminal does not obey them.
+/// Returns the same JSON with invisible characters in strings as escapes, so that a terminal does not obey them.
 pub fn for_terminal(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for letter in json.chars() {
-        match escape::is_control(letter) && letter != '\n' {
-            true => drop(write!(out, "\\u{:04x}", u32::from(letter))),
+        match is_invisible(letter) && letter != '\n' {
+            true => {
+                for unit in letter.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string cannot fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
             false => out.push(letter),
         }
     }

@@ -2,16 +2,15 @@
 
 use std::borrow::Cow;
 
-/// Returns a string in which a peer can neither begin a new line of a log nor control the terminal that shows it: control
-/// characters, line separators and characters that change the direction of writing are escaped as in Rust, such as `\n` and
-/// `\u{1b}`.
+/// Returns a string in which a peer can neither begin a new line of a log, nor control the terminal that shows it, nor hide
+/// text: invisible characters are escaped as in Rust, such as `\n` and `\u{1b}`.
 pub fn single_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len() + 16);
     for char in text.chars() {
-        if is_unsafe(char) {
+        if is_invisible(char) {
             line.extend(char.escape_default());
         } else {
             line.push(char);
@@ -29,9 +28,28 @@ pub(crate) fn beginning(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-fn is_unsafe(char: char) -> bool {
-    let turns = |it| matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
-    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}') || turns(char)
+/// Returns whether a character is not shown as a letter, sign or space: a control character, one that ends a line, changes the
+/// direction of writing, or has no width, such as those of which hidden text is made.
+pub fn is_invisible(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 #[cfg(test)]
@@ -45,6 +63,7 @@ mod tests {
             ("a\nERROR b\r\t", r"a\nERROR b\r\t"),
             ("\x1b[2J\x07\x7f\u{9b}", r"\u{1b}[2J\u{7}\u{7f}\u{9b}"),
             ("a\u{2028}b\u{202e}c", r"a\u{2028}b\u{202e}c"),
+            ("a\u{200b}b\u{e0041}c\u{3164}", r"a\u{200b}b\u{e0041}c\u{3164}"),
         ] {
             assert_eq!(single_line(text), expected);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gudgeon::Revision;
+use gudgeon::{Revision, bindings::logs::is_invisible};
 use serde_json::{Value, json};
 
 use super::check::{Check, Severity};
@@ -154,18 +154,13 @@ pub fn shown(text: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
-            it if it.is_control() || is_invisible(it) => {
+            it if is_invisible(it) => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(it));
             }
             it => shown.push(it),
         }
     }
     shown
-}
-
-/// Returns whether a character changes the order of text or has no width, so that a report would mislead.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

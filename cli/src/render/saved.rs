@@ -47,9 +47,23 @@ fn file_name(name: &str, mime_type: &str) -> (String, String) {
     };
     let plain = |it: char| if it.is_ascii_alphanumeric() || "-_".contains(it) { it } else { '_' };
     let stem: String = stem.chars().map(plain).take(NAME).collect();
-    let stem = if stem.trim_matches('_').is_empty() { "content".into() } else { stem };
+    // A program would take the name for an option, and Windows for a device.
+    let stem = stem.trim_start_matches('-');
+    let stem = match stem.trim_matches('_') {
+        "" => "content".to_owned(),
+        name if is_device(name) => format!("{name}_"),
+        _ => stem.to_owned(),
+    };
     let suffix = own_suffix.map_or_else(|| suffix_of(mime_type), ToOwned::to_owned);
     (stem, suffix)
+}
+
+/// Returns whether Windows has a device of this name, whatever its suffix is.
+fn is_device(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let port = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    matches!(&*name, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
+        || port.is_some_and(|number| number.len() == 1 && number.as_bytes()[0].is_ascii_digit())
 }
 
 fn is_suffix(text: &str) -> bool {
@@ -86,6 +100,12 @@ mod tests {
             ("a\\b\x1b[2J", "application/x-made-up+thing", "a_b__2J.bin"),
             ("", "audio/mpeg", "content.mp3"),
             ("photo.tar/", "image/webp; q=1", "photo.tar"),
+            ("-rf.bin", "image/png", "rf.bin"),
+            ("--", "image/png", "content.png"),
+            ("CON.txt", "text/plain", "CON_.txt"),
+            ("_nul_.txt", "text/plain", "nul_.txt"),
+            ("lpt1", "text/plain", "lpt1_.txt"),
+            ("com10", "text/plain", "com10.txt"),
         ] {
             let (stem, suffix) = file_name(name, mime_type);
             assert_eq!(format!("{stem}.{suffix}"), expected, "{name}");

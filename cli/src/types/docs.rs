@@ -1,5 +1,7 @@
 //! Descriptions of a server as lines of documentation.
 
+use gudgeon::bindings::logs::is_invisible;
+
 /// Returns the lines of a string, wrapped at `width`, without characters that are invisible or reverse text. Empty lines are
 /// kept between paragraphs only.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
@@ -35,12 +37,7 @@ fn visible(character: char) -> Option<char> {
     match character {
         '\n' => Some('\n'),
         '\t' => Some(' '),
-        it if it.is_control() => None,
-        '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{ad}' => None,
+        it if is_invisible(it) => None,
         // Other spaces, which formatters would replace or count differently.
         it if it.is_whitespace() => Some(' '),
         it => Some(it),

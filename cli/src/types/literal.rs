@@ -1,5 +1,7 @@
 //! String literals that nothing in them can end.
 
+use gudgeon::bindings::logs::is_invisible;
+
 /// Returns a string literal of Python, with the quotes that `ruff format` would choose.
 pub fn python(text: &str) -> String {
     let doubles = text.matches('"').count();
@@ -55,12 +57,8 @@ fn python_escape(character: char) -> String {
     }
 }
 
-/// Returns whether a character is invisible, moves the cursor, or reverses text.
 fn needs_escape(character: char) -> bool {
-    character.is_control()
-        || character.is_whitespace() && character != ' '
-        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(character, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    is_invisible(character) || character.is_whitespace() && character != ' '
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use tracing::{
 };
 
 pub use crate::driver::stderr::has_room;
-pub use crate::log_text::single_line;
+pub use crate::log_text::{is_invisible, single_line};
 use crate::{clock, driver::stderr::dropped_message, log_text::beginning};
 
 /// The number of events that wait at most; the newest are dropped and counted.
