@@ -198,14 +198,18 @@ fn answer<H: Clone>(
             None => Err(resource::not_found(&uri, None)),
         },
         Request::Listen { mut notifications } => {
+            // A resource that does not exist yet may be subscribed to, unless that would tell hidden ones apart.
+            let may_be_missing = !components.may_hide_resources();
             let is_allowed = |uri: &String| {
                 let options = components.options_at(uri, visibility);
-                options.is_none_or(|it| scope.check_scopes(components, it).is_ok())
+                options.map_or(may_be_missing, |options| {
+                    scope.check_scopes(components, options).is_ok()
+                })
             };
             if let Some(uris) = &mut notifications.resource_subscriptions {
                 uris.retain(is_allowed);
             }
-            return Dispatch::Listen(components.supported_filter(notifications, visibility));
+            return Dispatch::Listen(components.supported_filter(notifications));
         }
         Request::Other { method, params } => return run(other(components, &method, params)),
     };

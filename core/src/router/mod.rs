@@ -282,25 +282,8 @@ impl<H> Components<H> {
         self.methods.get(name)
     }
 
-    /// Returns `true` if the caller can read this URI.
-    fn has_resource(&self, uri: &str, visibility: &Visibility) -> bool {
-        self.options_at(uri, visibility).is_some()
-    }
-
-    /// Returns `true` if this URI exists and the caller may not see it.
-    fn hides(&self, uri: &str, visibility: &Visibility) -> bool {
-        self.has_resource(uri, &Visibility::everything()) && !self.has_resource(uri, visibility)
-    }
-
     /// Returns the part of a subscription filter that the server supports: declared lists, and resources if it has any.
-    fn supported_filter(
-        &self,
-        mut asked: SubscriptionFilter,
-        visibility: &Visibility,
-    ) -> SubscriptionFilter {
-        if let Some(uris) = &mut asked.resource_subscriptions {
-            uris.retain(|it| !self.hides(it, visibility));
-        }
+    fn supported_filter(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
         let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);
         SubscriptionFilter {

@@ -126,6 +126,11 @@ impl<H> Components<H> {
         Visibility { granted: Some(granted), ..visibility }
     }
 
+    /// Returns whether callers may be told that a resource does not exist although it does.
+    pub(super) fn may_hide_resources(&self) -> bool {
+        self.server.hide_unauthorized || self.resources.is_guarded() || self.templates.is_guarded()
+    }
+
     /// Collects the resource with this URI, and templates that match it or are equal to it.
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);

@@ -247,6 +247,20 @@ fn without_an_answer_of_the_filter_components_stay_hidden() {
 }
 
 #[test]
+fn a_subscription_does_not_tell_hidden_resources_from_missing_ones() {
+    let mut visitor = visitor();
+    let acknowledged = |visitor: &mut Visitor, uris: &[&str]| {
+        let filter = json!({"notifications": {"resourceSubscriptions": uris}});
+        let id = send(visitor, "subscriptions/listen", filter, false);
+        let message = visitor.reply(id).messages().remove(0);
+        assert_eq!(message["method"], "notifications/subscriptions/acknowledged");
+        message["params"]["notifications"]["resourceSubscriptions"].clone()
+    };
+    let all = ["staff://pay", "staff://none", "staff://people/7", "fixture://about"];
+    assert_eq!(acknowledged(&mut visitor, &all), json!(["fixture://about"]));
+}
+
+#[test]
 fn updates_of_hidden_resources_are_not_notified() {
     let mut visitor = visitor();
     let filter =
