@@ -19,6 +19,8 @@
 // From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
 // `bindings`.
 pub mod error;
+#[cfg(feature = "auth")]
+mod log_limit;
 mod log_text;
 pub mod protocol;
 #[cfg(feature = "bindings")]

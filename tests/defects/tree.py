@@ -70,6 +70,8 @@ class Tree:
         self.switch = self.target / "active-defect"
         self.env = {key: value for key, value in os.environ.items() if key not in ("CARGO_TARGET_DIR", "VIRTUAL_ENV")}
         self.env |= PROFILE | {"VIRTUAL_ENV": str(self.path / ".venv")}
+        # The command by its real path, which it writes into configurations.
+        self.env["GUDGEON_COMMAND"] = str(self.target / "debug/gudgeon")
         self.python = self.path / ".venv/bin/python"
 
     def make(self, commit: str, defects: list[Defect]) -> None:

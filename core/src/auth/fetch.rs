@@ -28,8 +28,18 @@ pub struct FetchRequest {
     /// The maximum size of the answer's body, in bytes.
     pub max_bytes: usize,
     pub timeout: Duration,
-    /// `true` for a URL that a peer has named: the host then connects to public addresses only, and directly.
-    pub only_public: bool,
+    pub reach: Reach,
+}
+
+/// The addresses that a host may connect to for a request. The name in a URL does not tell them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reach {
+    Anywhere,
+    /// For a URL that a server has named: this machine only if a host of one of these URLs, which the program has named, is on
+    /// this machine.
+    LocalIf(Vec<String>),
+    /// For a URL that a peer has named: public addresses only, and directly.
+    Public,
 }
 
 /// An answer. `Debug` shows the status and the URL only.
@@ -73,7 +83,7 @@ impl FetchRequest {
             body,
             max_bytes,
             timeout: TIMEOUT,
-            only_public: false,
+            reach: Reach::Anywhere,
         })
     }
 

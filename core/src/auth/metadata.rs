@@ -85,11 +85,11 @@ impl ResourceMetadata {
 }
 
 impl ServerMetadata {
-    /// Reads the document of an issuer. Errors if the document names another issuer (compared as plain strings, RFC 8414,
-    /// section 3.3), or an endpoint that may not be used.
+    /// Reads the document of an issuer. Errors if the document names another issuer (RFC 8414, section 3.3), or an endpoint
+    /// that may not be used.
     pub fn read(response: &FetchResponse, issuer: &str) -> Result<Self, FetchError> {
         let document: Self = response.document()?;
-        if document.issuer != issuer {
+        if !is_same_issuer(&document.issuer, issuer) {
             return Err(FetchError::Url(format!(
                 "the metadata is of the issuer {:?}, not of {issuer:?}",
                 document.issuer
@@ -139,6 +139,18 @@ pub fn issuer_locations(issuer: &str) -> Vec<String> {
     }
 }
 
+/// Returns whether two URLs name one issuer. They are compared as plain strings (RFC 8414, section 3.3), but that a slash may
+/// follow the host where there is no path: several authorization servers have it in some places only.
+pub fn is_same_issuer(one: &str, other: &str) -> bool {
+    fn without_slash(issuer: &str) -> &str {
+        match split(issuer) {
+            Some((origin, "/")) => origin,
+            _ => issuer,
+        }
+    }
+    without_slash(one) == without_slash(other)
+}
+
 /// Splits a URL into its origin and the rest. The text stays as it is: no case folding, no default port.
 pub fn split(url: &str) -> Option<(&str, &str)> {
     let authority = url.find("://")? + 3;
@@ -157,6 +169,24 @@ mod tests {
     fn answer(body: &serde_json::Value) -> FetchResponse {
         let (url, headers) = ("https://as.example.com/x".into(), HeaderMap::new());
         FetchResponse { url, status: StatusCode::OK, headers, body: body.to_string().into() }
+    }
+
+    #[test]
+    fn an_issuer_without_a_path_may_end_with_a_slash() {
+        for (one, other, is_same) in [
+            ("https://as.example.com", "https://as.example.com", true),
+            ("https://as.example.com", "https://as.example.com/", true),
+            ("https://as.example.com/", "https://as.example.com", true),
+            ("https://as.example.com", "https://as.example.com//", false),
+            ("https://as.example.com/a", "https://as.example.com/a/", false),
+            ("https://as.example.com", "https://as.example.com/?", false),
+            ("https://as.example.com", "https://as.example.com.evil.example/", false),
+            ("https://as.example.com", "http://as.example.com", false),
+            ("https://as.example.com", "https://AS.example.com", false),
+            ("", "/", false),
+        ] {
+            assert_eq!(is_same_issuer(one, other), is_same, "{one} {other}");
+        }
     }
 
     #[test]
@@ -202,7 +232,9 @@ mod tests {
         });
         let found = ServerMetadata::read(&answer(&document), "https://as.example.com").unwrap();
         assert_eq!(found.token_endpoint.as_deref(), Some("https://as.example.com/token"));
-        for other in ["https://as.example.com/", "https://AS.example.com", "https://evil.example"] {
+        assert!(ServerMetadata::read(&answer(&document), "https://as.example.com/").is_ok());
+        for other in ["https://as.example.com/a", "https://AS.example.com", "https://evil.example"]
+        {
             let error = ServerMetadata::read(&answer(&document), other).unwrap_err().to_string();
             assert!(error.contains("not of"), "{error}");
         }

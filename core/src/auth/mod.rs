@@ -15,6 +15,7 @@ pub mod scopes;
 mod secret;
 pub mod server;
 pub mod url;
+pub mod used_once;
 
 pub use self::moment::Moment;
 pub use self::secret::{Secret, TokenDigest, is_equal};

@@ -30,6 +30,9 @@ use crate::{
     transport::{proxy::ProxyEnvironment, sign_in::Authorizer},
 };
 
+/// Headers that usually hold credentials.
+const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+
 /// A client that is not connected yet: its target and options, and the proxies that the environment named when it was
 /// created (see [`Target::url`]).
 pub struct ClientBuilder {
@@ -265,6 +268,9 @@ impl ClientBuilder {
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
         let auth = self.authorizer()?;
+        if let Some(warning) = self.warning() {
+            tracing::warn!("{warning}");
+        }
         let Self { target, options, on_progress, middleware, hooks, questions, .. } = self;
         #[cfg(feature = "auth")]
         let mut options = options;
@@ -284,6 +290,21 @@ impl ClientBuilder {
 }
 
 impl ClientBuilder {
+    /// Returns a warning if credentials leave this machine without encryption.
+    fn warning(&self) -> Option<String> {
+        let Target::Url(url) = &self.target else { return None };
+        let is_secret = |name: &str| CREDENTIALS.iter().any(|it| name.eq_ignore_ascii_case(it));
+        let has_secret = self.options.headers.iter().any(|(name, _)| is_secret(name));
+        #[cfg(feature = "auth")]
+        let has_secret = has_secret || self.options.auth.is_some();
+        let is_readable = !url.scheme().is_secure() && !url.is_loopback();
+        (has_secret && is_readable).then(|| {
+            format!(
+                "the credentials for {url} are sent without encryption, so that others on the network can read them: use https"
+            )
+        })
+    }
+
     /// Returns the source of the credentials for a server over HTTP. Errors if the options for them are invalid.
     #[cfg(feature = "auth")]
     fn authorizer(&self) -> Result<Option<Arc<Authorizer>>, Error> {
@@ -312,6 +333,9 @@ impl ClientBuilder {
     /// if the target is no `http`, `https`, `ws` or `wss` URL, or if the options are invalid.
     pub async fn relay(self) -> Result<Relay, Error> {
         let auth = self.authorizer()?;
+        if let Some(warning) = self.warning() {
+            tracing::warn!("{warning}");
+        }
         let ClientOptions { headers, max_message, .. } = &self.options;
         Relay::open(self.target, headers, *max_message, &self.proxies, auth).await
     }
@@ -359,4 +383,43 @@ where
             callback(params).await.map(|it| json::to_raw(&it))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warning(url: &str, header: &str) -> Option<String> {
+        let builder = Client::builder(Target::url(url).expect(url));
+        builder.options(|options| options.headers.push((header.into(), "s3cret".into()))).warning()
+    }
+
+    #[test]
+    fn credentials_that_others_can_read_are_warned_of() {
+        for header in ["Authorization", "X-API-Key", "cookie"] {
+            for url in ["http://shelf.example/mcp?key=s3cret", "ws://10.0.0.7:8000/mcp"] {
+                let warning = warning(url, header).expect(url);
+                assert!(warning.contains("without encryption") && warning.contains("use https"));
+                assert!(!warning.contains("s3cret"), "{warning}");
+            }
+            for url in [
+                "https://shelf.example/mcp",
+                "wss://shelf.example/mcp",
+                "http://localhost:8000/mcp",
+                "http://127.0.0.1/mcp",
+                "ws://[::1]/mcp",
+            ] {
+                assert_eq!(warning(url, header), None, "{url}");
+            }
+        }
+        assert_eq!(warning("http://shelf.example/mcp", "X-Tenant"), None);
+        #[cfg(feature = "auth")]
+        {
+            let target = Target::url("http://shelf.example/mcp").expect("a URL");
+            let builder = Client::builder(target);
+            let builder =
+                builder.options(|it| it.auth = Some(crate::client::auth::Auth::Token("t".into())));
+            assert!(builder.warning().is_some());
+        }
+    }
 }

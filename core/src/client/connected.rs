@@ -117,6 +117,9 @@ impl Connector {
         let default_level = self.hooks.log.as_ref().map(|_| LoggingLevel::Info);
         let revision = lock(&self.revision).take();
         let mut session = self.options.session(level.or(default_level), revision);
+        if target.is_http() {
+            session.probe_timeout = None;
+        }
         session.capabilities = self.questions.with_roots(self.capabilities.clone());
         let has_roots = session.capabilities.roots.is_some();
         let (begun, limit) = (clock::now(), session.connect_timeout);

@@ -27,7 +27,8 @@ pub struct ClientOptions {
     /// none.
     pub max_timeout: Option<Duration>,
     /// The time limit for the response to `server/discover`, after which a server counts as legacy. At most half of the
-    /// time left to connect is used. Default: 5 s.
+    /// time left to connect is used. Over HTTP, where legacy servers answer as well, a server has all of that time. Default:
+    /// 5 s.
     pub probe_timeout: Duration,
     /// The name and version of this program. Default: empty.
     pub info: Implementation,
@@ -111,7 +112,7 @@ impl ClientOptions {
             revisions: self.revisions.clone(),
             last_revision,
             dialect: self.dialect,
-            probe_timeout: self.probe_timeout,
+            probe_timeout: Some(self.probe_timeout),
             connect_timeout: self.connect_timeout.or(self.timeout),
             log_level: self.log_level.or(log_level),
         }

@@ -26,6 +26,7 @@ use crate::{
     clock,
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
+    log_limit::LogLimit,
     store::{Replier, StoreOperation, StoreReply},
 };
 
@@ -64,6 +65,8 @@ pub(crate) struct AuthServer {
     /// The operations on the store that are under way, with the times at which they are given up.
     storing: Mutex<Vec<(AuthTicket, Instant)>>,
     pub(super) proxied: Proxied,
+    /// Limits the messages that every request can cause.
+    log: Mutex<LogLimit>,
     this: Weak<Self>,
 }
 
@@ -97,6 +100,7 @@ impl AuthServer {
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
             storing: Mutex::default(),
             proxied: Proxied::default(),
+            log: Mutex::default(),
             this: Weak::clone(this),
         }))
     }
@@ -221,7 +225,9 @@ impl AuthServer {
                     // Dropped without a reply, it refuses.
                     let verifier: Option<&Arc<dyn Verifier>> = self.config.verifier();
                     if !may_run {
-                        tracing::warn!("too many functions verify tokens");
+                        if let Some(left_out) = self.log().due(clock::unix()) {
+                            tracing::warn!("too many functions verify tokens{left_out}");
+                        }
                     } else if let (Some(verifier), Some(request)) = (verifier, request) {
                         verifier.verify(method, token, request, reply);
                     }
@@ -265,6 +271,10 @@ impl AuthServer {
 
     fn storing(&self) -> MutexGuard<'_, Vec<(AuthTicket, Instant)>> {
         self.storing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn log(&self) -> MutexGuard<'_, LogLimit> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

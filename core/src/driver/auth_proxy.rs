@@ -14,6 +14,7 @@ use crate::{
             proxy::{ProxyRequest, ProxyStep},
         },
     },
+    clock,
     http::Part,
     protocol::{ClientKey, Shares},
 };
@@ -45,7 +46,9 @@ impl AuthServer {
         let mut proxied = self.proxied.lock();
         if !proxied.shares.has_room_for(client) {
             drop(proxied);
-            tracing::warn!("too many requests of sign-ins wait");
+            if let Some(left_out) = self.log().due(clock::unix()) {
+                tracing::warn!("too many requests of sign-ins wait{left_out}");
+            }
             answer.deliver(Response::unavailable("too many requests of sign-ins wait"));
             return;
         }

@@ -1,6 +1,12 @@
 //! The server as a protected resource: its metadata, and the requests whose senders have to be authenticated.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
@@ -21,12 +27,13 @@ use crate::{
     auth::{
         authorization_server::proxy::OAuthEndpoint,
         server::{
-            authenticator::{Refusal, Request, report_unknown_place},
+            authenticator::{Refusal, Request},
             config::{AuthConfig, VerifiedRequest},
             resource::{Arrived, Facts, Place, Resource},
         },
         url::is_loopback,
     },
+    error::option_name,
     protocol::Principal,
 };
 
@@ -50,6 +57,8 @@ pub(super) struct Protected {
     resource: Resource,
     facts: Facts,
     is_encrypted: bool,
+    /// `true` once the log says that the server does not know its own URL.
+    has_reported_url: AtomicBool,
 }
 
 /// The facts of a request whose sender has to be authenticated.
@@ -67,7 +76,8 @@ impl Protected {
         let resource = auth.resource(config.guard.public_url.as_deref(), config.path.as_deref());
         // The configuration was checked when it was read.
         let facts = auth.facts().unwrap_or_default();
-        Some(Self { config: auth, resource, facts, is_encrypted: config.is_encrypted })
+        let (is_encrypted, has_reported_url) = (config.is_encrypted, AtomicBool::new(false));
+        Some(Self { config: auth, resource, facts, is_encrypted, has_reported_url })
     }
 
     /// Returns the document about the resource if the request is for it. Pages of every origin may read it.
@@ -127,7 +137,7 @@ impl Protected {
             return Some(Err(forbidden(refusal)));
         }
         let Some(place) = self.place_at(guard, head, &base) else {
-            report_unknown_place();
+            self.report_unknown_url();
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             let body = reply::refusal_body("the server does not know its own URL");
             return Some(Err(Part::Head {
@@ -138,6 +148,16 @@ impl Protected {
             }));
         };
         Some(Ok((endpoint, place.resource)))
+    }
+
+    /// Logs once that the URL of the server is not known, and how to set it.
+    pub(super) fn report_unknown_url(&self) {
+        if !self.has_reported_url.swap(true, Ordering::Relaxed) {
+            tracing::error!(
+                "the server does not know its own URL, which access tokens are for: set {}",
+                option_name("public_url")
+            );
+        }
     }
 
     fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {
@@ -225,6 +245,11 @@ impl Admission {
         self.0.protected.as_ref().map(|it| &it.config)
     }
 
+    /// Returns the protected resource; `None` if everybody may call.
+    pub(super) fn protected(&self) -> Option<&Protected> {
+        self.0.protected.as_ref()
+    }
+
     /// Returns what the challenge of a refused request demands.
     pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
         let protected = self.0.protected.as_ref();
@@ -245,6 +270,7 @@ impl From<Refusal> for Refused {
             }
             Refusal::Unavailable => Self::AuthUnavailable,
             Refusal::Failed => Self::Unidentified,
+            Refusal::UnknownPlace => Self::UnknownUrl,
         }
     }
 }

@@ -158,6 +158,8 @@ pub enum Refused {
     TooMuchInput,
     /// The authentication failed with an internal error.
     Unidentified,
+    /// The server does not know its own URL, which access tokens are for.
+    UnknownUrl,
     /// The request has no credentials.
     NoCredentials,
     /// The credentials are unreadable, or come more than once; the text says which.

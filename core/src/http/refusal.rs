@@ -21,6 +21,9 @@ impl Admission {
         cors: Option<&HeaderMap>,
         demands: &Demands,
     ) -> Part {
+        if let (Refused::UnknownUrl, Some(protected)) = (refused, self.protected()) {
+            protected.report_unknown_url();
+        }
         let (status, message) = match refused {
             Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
             Refused::BodyTooSlow => {
@@ -31,7 +34,7 @@ impl Admission {
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too much is being received: send this request again later".into(),
             ),
-            Refused::Unidentified => (
+            Refused::Unidentified | Refused::UnknownUrl => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the server could not identify the caller".into(),
             ),

@@ -4,7 +4,7 @@
 //! still may; all together hold at most twice the limit.
 
 #[cfg(any(feature = "server", feature = "auth"))]
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
 #[cfg(any(feature = "server", feature = "auth"))]
 use super::ClientKey;
@@ -17,45 +17,40 @@ pub(crate) fn is_within_share(limit: usize, clients: usize, own: usize, total: u
 /// The amounts that clients hold of one resource. Clients whose address is not known count as one.
 #[cfg(any(feature = "server", feature = "auth"))]
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub(crate) struct Shares<K = Option<ClientKey>> {
     limit: usize,
     total: usize,
-    amounts: HashMap<Option<ClientKey>, usize>,
+    amounts: HashMap<K, usize>,
 }
 
 #[cfg(any(feature = "server", feature = "auth"))]
-impl Shares {
+impl<K: Copy + Eq + Hash> Shares<K> {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, total: 0, amounts: HashMap::new() }
     }
 
     /// Returns whether a client may hold one more.
     #[cfg(feature = "auth")]
-    pub(crate) fn has_room_for(&self, client: Option<ClientKey>) -> bool {
+    pub(crate) fn has_room_for(&self, client: K) -> bool {
         self.allows(self.of(client), 0, 1)
     }
 
     /// Adds one to what a client holds.
     #[cfg(feature = "auth")]
-    pub(crate) fn add(&mut self, client: Option<ClientKey>) {
+    pub(crate) fn add(&mut self, client: K) {
         self.set(client, self.of(client) + 1);
     }
 
     /// Subtracts one from what a client holds.
     #[cfg(feature = "auth")]
-    pub(crate) fn remove(&mut self, client: Option<ClientKey>) {
+    pub(crate) fn remove(&mut self, client: K) {
         self.set(client, self.of(client).saturating_sub(1));
     }
 
     /// Replaces a part, `before`, of what a client holds by `after`. Returns `false` and changes nothing if there is no room
     /// for that.
     #[cfg(feature = "server")]
-    pub(crate) fn replace(
-        &mut self,
-        client: Option<ClientKey>,
-        before: usize,
-        after: usize,
-    ) -> bool {
+    pub(crate) fn replace(&mut self, client: K, before: usize, after: usize) -> bool {
         let own = self.of(client);
         let has_room = after <= before || self.allows(own, before, after);
         if has_room {
@@ -66,7 +61,7 @@ impl Shares {
 
     /// Returns whether a client holds its share of half of the limit.
     #[cfg(feature = "server")]
-    pub(crate) fn has_half_share(&self, client: Option<ClientKey>) -> bool {
+    pub(crate) fn has_half_share(&self, client: K) -> bool {
         let own = self.of(client);
         own >= self.limit / 2 / self.clients_with(own)
     }
@@ -77,7 +72,7 @@ impl Shares {
         self.total
     }
 
-    fn of(&self, client: Option<ClientKey>) -> usize {
+    fn of(&self, client: K) -> usize {
         self.amounts.get(&client).copied().unwrap_or_default()
     }
 
@@ -93,7 +88,7 @@ impl Shares {
         total <= self.limit || is_within_share(self.limit, clients, own - before + after, total)
     }
 
-    fn set(&mut self, client: Option<ClientKey>, amount: usize) {
+    fn set(&mut self, client: K, amount: usize) {
         let before = match amount {
             0 => self.amounts.remove(&client),
             _ => self.amounts.insert(client, amount),

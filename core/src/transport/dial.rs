@@ -5,16 +5,18 @@ mod tls;
 mod tunnel;
 #[cfg(feature = "auth")]
 mod public;
+#[cfg(feature = "auth")]
+mod reach;
 
 use std::{io, time::Duration};
 
 use tokio::net::TcpStream;
 
-#[cfg(feature = "auth")]
-use self::public::is_public;
 #[cfg(feature = "simulation")]
 use super::memory_network;
 use super::{ByteStream, Link, Url, proxy::Proxy, url::Scheme};
+#[cfg(feature = "auth")]
+use crate::auth::fetch::Reach;
 use crate::error::{Error, ErrorKind};
 
 /// The time limit for a connection, including the proxy's response and the TLS handshakes.
@@ -42,19 +44,20 @@ pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn Byt
     })
 }
 
-/// Opens a stream to a server that a peer has named: its host must have public addresses only, and nothing in between
-/// resolves the name again.
+/// Opens a stream to the server at `url` if its addresses are within reach; nothing in between resolves the name again.
 #[cfg(feature = "auth")]
-pub(crate) async fn dial_public(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
+pub(crate) async fn dial_within(url: &Url, reach: &Reach) -> Result<Box<dyn ByteStream>, Error> {
+    if *reach == Reach::Anywhere {
+        return dial(url, None).await;
+    }
+    #[cfg(feature = "simulation")]
+    if memory_network::is_host(url.host()) {
+        return dial(url, None).await;
+    }
     let opened = async {
         let addresses = tokio::net::lookup_host((url.host(), url.port())).await;
         let addresses: Vec<_> = addresses.map_err(|it| explain(url, it))?.collect();
-        if let Some(private) = addresses.iter().find(|it| !is_public(it.ip())) {
-            // Not in the error, which tells a peer about this network.
-            tracing::info!("{} has the address {}", url.host(), private.ip());
-            return Err(Error::misuse(format!("the address of {} is not public", url.host()))
-                .with_hint("use a host that everybody can reach"));
-        }
+        reach::check(url.host(), &addresses, reach).await?;
         let tcp = TcpStream::connect(&*addresses).await.map_err(|it| explain(url, it))?;
         secure_if_required(url, Box::new(tcp)).await
     };

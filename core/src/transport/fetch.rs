@@ -8,7 +8,7 @@ use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{
     Url,
-    dial::{dial, dial_public},
+    dial::{dial, dial_within},
     http::{
         body::Whole,
         connection::{self, BodyEnd},
@@ -16,7 +16,7 @@ use super::{
     proxy::ProxyEnvironment,
 };
 use crate::{
-    auth::fetch::{FetchError, FetchRequest, FetchResponse},
+    auth::fetch::{FetchError, FetchRequest, FetchResponse, Reach},
     driver::{Fetched, Fetcher, boxed},
     error::ErrorKind,
 };
@@ -101,13 +101,13 @@ async fn send_head(
 ) -> Result<(Response<Incoming>, AbortHandle), FetchError> {
     let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
     // A proxy would resolve the name of the host itself, so that nobody could check the address.
-    let proxy = match request.only_public {
-        true => None,
-        false => proxies.proxy_for(&url).map_err(|it| failed(&it))?,
+    let proxy = match request.reach {
+        Reach::Public => None,
+        _ => proxies.proxy_for(&url).map_err(|error| failed(&error))?,
     };
-    let dialled = match request.only_public {
-        true => dial_public(&url).await,
-        false => dial(&url, proxy.as_ref()).await,
+    let dialled = match &proxy {
+        Some(proxy) => dial(&url, Some(proxy)).await,
+        None => dial_within(&url, &request.reach).await,
     };
     let stream = dialled.map_err(|it| match it.kind {
         ErrorKind::Misuse => FetchError::Url(it.to_string()),

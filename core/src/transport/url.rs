@@ -2,7 +2,7 @@
 
 #[cfg(any(unix, test))]
 use std::path::PathBuf;
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::error::Error;
 
@@ -128,6 +128,11 @@ impl Url {
     /// Returns the host, without the brackets of an IPv6 address.
     pub(crate) fn host(&self) -> &str {
         self.host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&self.host)
+    }
+
+    /// Returns whether the host is this machine by its name.
+    pub(crate) fn is_loopback(&self) -> bool {
+        is_loopback(self.host())
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -281,6 +286,16 @@ impl fmt::Debug for Url {
     }
 }
 
+/// Returns whether a host, without brackets, is this machine by its name.
+fn is_loopback(host: &str) -> bool {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return address.to_canonical().is_loopback();
+    }
+    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    // RFC 6761 reserves the names below it as well.
+    name == "localhost" || name.ends_with(".localhost")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,5 +375,17 @@ mod tests {
         assert!(!base.join("http://other:8000/b").expect("a URL").has_origin_of(&base));
         assert!(!base.join("https://host:8000/b").expect("a URL").has_origin_of(&base));
         assert!(!base.join("//host/c").expect("a URL").has_origin_of(&base));
+    }
+
+    #[test]
+    fn this_machine_is_found_by_its_names() {
+        for host in ["localhost", "LocalHost.", "a.localhost", "127.0.0.1", "127.9.9.9", "::1"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        assert!(is_loopback("::ffff:127.0.0.1"));
+        for host in ["localhost.example", "mylocalhost", "128.0.0.1", "0.0.0.0", "::2", "10.0.0.1"]
+        {
+            assert!(!is_loopback(host), "{host}");
+        }
     }
 }

@@ -51,7 +51,7 @@ fn message(id: Option<u64>, method: &str, params: &Value) -> Value {
     message
 }
 
-/// What a request brings the host, of which nothing is left once it is cancelled.
+/// Returns requests, with the kind of work that each brings the host.
 fn requests() -> [(&'static str, Value); 2] {
     let call = message(Some(1), "tools/call", &json!({"name": "works"}));
     [("a run", call), ("a request to the host", message(Some(1), "tools/list", &json!({})))]

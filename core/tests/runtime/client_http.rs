@@ -43,6 +43,24 @@ fn modern(request: &Seen) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_starts_slowly_is_not_taken_for_a_legacy_one() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "server/discover" => {
+            let answer = request.response(discovery()).to_string();
+            let (before, after) = answer.split_at(1);
+            let steps =
+                vec![Step::Bytes(before.into()), Step::Wait(50_000), Step::Bytes(after.into())];
+            Answer { steps, ..Answer::json(200, Value::Null) }
+        }
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2026_07_28);
+    assert_eq!(mock.methods(), ["server/discover"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
     let mock = Mock::start(modern).await;
     let client = connect(&mock).await.unwrap();

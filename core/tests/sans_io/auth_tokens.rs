@@ -89,7 +89,7 @@ fn a_token_with_wrong_claims_is_refused() {
         (json!({ "aud": null }), "another audience"),
         (json!({ "aud": { "a": RESOURCE } }), "another audience"),
         (json!({ "iss": "https://evil.example" }), "another issuer"),
-        (json!({ "iss": "https://as.example.com/" }), "another issuer"),
+        (json!({ "iss": "https://as.example.com/a" }), "another issuer"),
         (json!({ "iss": null }), "another issuer"),
         (json!({ "exp": UNIX - 60 }), "expired"),
         (json!({ "exp": 0 }), "expired"),

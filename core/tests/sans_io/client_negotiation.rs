@@ -101,6 +101,25 @@ fn probe_and_handshake_share_one_time_limit() {
 }
 
 #[test]
+fn where_every_server_answers_the_probe_has_all_of_the_time() {
+    let mut client =
+        Scripted::new(ClientConfig { probe_timeout: None, ..config(&[MODERN, NEWEST_LEGACY]) });
+    client.feed(Input::Start);
+    expect_probe(&mut client);
+    assert!(!client.advance(Duration::from_secs(59)));
+    client.receive(&discover_result(1, &["2026-07-28"]));
+    client.ready();
+
+    let mut client =
+        Scripted::new(ClientConfig { probe_timeout: None, ..config(&[MODERN, NEWEST_LEGACY]) });
+    client.feed(Input::Start);
+    expect_probe(&mut client);
+    assert!(client.advance(Duration::from_secs(60)));
+    assert_eq!(client.failed().message, "no answer to server/discover in 60 s");
+    client.silent();
+}
+
+#[test]
 fn the_time_to_reach_the_server_counts_too() {
     let mut client = Scripted::new(ClientConfig {
         connect_timeout: Some(Duration::from_secs(1)),

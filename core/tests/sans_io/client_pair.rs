@@ -42,7 +42,7 @@ fn config(revisions: &[Revision]) -> ClientConfig {
         revisions: revisions.to_vec(),
         last_revision: None,
         dialect: None,
-        probe_timeout: Duration::from_secs(5),
+        probe_timeout: Some(Duration::from_secs(5)),
         connect_timeout: None,
         log_level: None,
     }

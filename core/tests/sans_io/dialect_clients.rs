@@ -29,7 +29,7 @@ fn config(dialect: Dialect) -> ClientConfig {
         revisions: Revision::ALL.to_vec(),
         last_revision: None,
         dialect: Some(dialect),
-        probe_timeout: Duration::from_secs(5),
+        probe_timeout: Some(Duration::from_secs(5)),
         connect_timeout: None,
         log_level: None,
     }

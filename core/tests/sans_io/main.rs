@@ -12,6 +12,8 @@ mod auth_authenticator;
 #[cfg(feature = "auth")]
 mod auth_dpop;
 #[cfg(feature = "auth")]
+mod auth_log;
+#[cfg(feature = "auth")]
 mod auth_store;
 #[cfg(feature = "auth")]
 mod auth_tokens;

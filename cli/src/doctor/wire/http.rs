@@ -3,7 +3,10 @@
 use std::{collections::VecDeque, time::Duration};
 
 use gudgeon::{
-    auth::{fetch::FetchRequest, url::WebUrl},
+    auth::{
+        fetch::{FetchRequest, Reach},
+        url::WebUrl,
+    },
     framing::{SseDecoder, SseItem},
     transport::{
         Scheme, Url,
@@ -123,7 +126,7 @@ impl Address {
             body: body.as_bytes().to_vec(),
             max_bytes: MAX_BODY,
             timeout: Duration::MAX,
-            only_public: false,
+            reach: Reach::Anywhere,
         };
         match timeout_at(until, fetch::open(request)).await {
             Ok(Ok(response)) => Ok(Stream::new(response)),

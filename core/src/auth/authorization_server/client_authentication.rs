@@ -5,7 +5,7 @@ use http::header;
 use serde_json::Value;
 
 use super::{
-    super::server::dpop_check::UsedProofs,
+    super::used_once::{NotUsable, UsedOnce},
     clients::{Client, ClientMethod},
     message::{Form, OAuthError, Request},
     signed_jwt::SignedJwt,
@@ -69,7 +69,7 @@ impl PresentedClient {
         &self,
         client: &Client,
         names: &[&str],
-        used: &mut UsedProofs,
+        used: &mut UsedOnce,
         unix: u64,
     ) -> Result<(), OAuthError> {
         let is_basic = matches!(self.credentials, Credentials::Secret(_, ClientMethod::Basic));
@@ -98,9 +98,14 @@ impl PresentedClient {
                     return refused("the assertion is valid for more than 10 minutes");
                 }
                 let Some(id) = jwt.text("jti") else { return refused("the assertion has no jti") };
-                match used.use_once(TokenDigest::of(&format!("{} {id}", client.id)), unix) {
-                    true => Ok(()),
-                    false => refused("the assertion was used before"),
+                let owner = TokenDigest::of(&client.id);
+                let id = TokenDigest::of(&format!("{} {id}", client.id));
+                match used.use_once(owner, id, jwt.accepted_until(), unix) {
+                    Ok(()) => Ok(()),
+                    Err(NotUsable::UsedBefore) => refused("the assertion was used before"),
+                    Err(NotUsable::NoRoom) => refused(
+                        "the client has used very many assertions, which are remembered until they expire; use fewer",
+                    ),
                 }
             }
             _ => refused("the credentials of the client are wrong"),

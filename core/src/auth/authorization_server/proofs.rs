@@ -3,7 +3,10 @@
 use http::{HeaderName, HeaderValue};
 
 use super::{
-    super::server::dpop_check::{self, UsedProofs},
+    super::{
+        server::dpop_check,
+        used_once::{NotUsable, UsedOnce},
+    },
     message::{OAuthError, Request},
 };
 use crate::auth::moment::Moment;
@@ -15,7 +18,7 @@ const NONCE_LIFE: u64 = 300;
 /// Checks proofs, each of which is used once.
 #[derive(Debug, Default)]
 pub(super) struct Proofs {
-    used: UsedProofs,
+    used: UsedOnce,
     /// The last nonces with the times at which they were made, newest first.
     nonces: Vec<(String, u64)>,
 }
@@ -38,9 +41,12 @@ impl Proofs {
             error.header = nonce.map(|it| Box::new((DPOP_NONCE, it)));
             return Err(error);
         }
-        match self.used.use_once(proof.id, at.unix) {
-            true => Ok(Some(proof.key)),
-            false => Err(invalid("the DPoP proof was used before")),
+        match self.used.use_once(proof.owner(), proof.id, proof.until, at.unix) {
+            Ok(()) => Ok(Some(proof.key)),
+            Err(NotUsable::UsedBefore) => Err(invalid("the DPoP proof was used before")),
+            Err(NotUsable::NoRoom) => Err(invalid(
+                "very many DPoP proofs of this key are remembered until they expire; send fewer",
+            )),
         }
     }
 

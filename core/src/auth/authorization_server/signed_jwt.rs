@@ -67,6 +67,11 @@ impl SignedJwt {
         !keys.candidates(self.kid.as_deref(), self.algorithm).is_empty()
     }
 
+    /// Returns the last second at which its times are accepted, in seconds since 1970.
+    pub(super) fn accepted_until(&self) -> u64 {
+        jwt::expiry(&self.claims, jwt::LEEWAY).unwrap_or(u64::MAX)
+    }
+
     /// Verifies the signature and the times. `exp` is required.
     pub(super) fn verify(&self, keys: &Jwks, unix: u64) -> Result<(), &'static str> {
         let keys = keys.candidates(self.kid.as_deref(), self.algorithm);

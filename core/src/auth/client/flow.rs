@@ -20,8 +20,9 @@ use super::{
 use crate::{
     auth::{
         Secret,
-        fetch::{FetchError, FetchResponse},
+        fetch::{FetchError, FetchRequest, FetchResponse, Reach},
         jwt_signing::generate_key,
+        metadata::is_same_issuer,
         scopes::Scopes,
     },
     error::Error,
@@ -92,6 +93,8 @@ pub(super) enum Step {
     Save {
         credentials_left: bool,
     },
+    /// The credentials without their client, after which the flow fails.
+    GiveUp(Error),
 }
 
 impl Flow {
@@ -140,6 +143,7 @@ impl SignIn {
             return;
         }
         let error = match &flow.step {
+            Step::GiveUp(error) => error.duplicate(),
             Step::Authorize(_) => {
                 let seconds = self.settings.user_timeout.as_secs();
                 failure(format!("nobody signed in within {seconds} s"))
@@ -149,7 +153,21 @@ impl SignIn {
                 .with_hint("check the authorization server and the token store, then try again"),
         };
         self.is_unsaved |= matches!(flow.step, Step::Save { .. });
+        if matches!(flow.step, Step::Authorize(_)) && self.has_old_client() {
+            return self.forget_client(at, error);
+        }
         self.finish(&Err(error));
+    }
+
+    /// Ends a sign-in in which the user got no further than the authorization server: it may have forgotten the client, of which it
+    /// tells the user only. The next sign-in registers again.
+    fn forget_client(&mut self, at: &Moment, error: Error) {
+        self.credentials.client = None;
+        let bytes = records::write(&self.credentials);
+        match self.credentials_key() {
+            Ok(key) => self.go(at, Step::GiveUp(error), Task::Save(key, bytes)),
+            Err(_) => self.finish(&Err(error)),
+        }
     }
 
     fn attempt(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Error>) {
@@ -163,12 +181,23 @@ impl SignIn {
     }
 
     pub(super) fn go_within(&mut self, at: &Moment, step: Step, task: Task, limit: Duration) {
+        let task = match task {
+            // The server has named most URLs, or another server that it named.
+            Task::Fetch(request) => Task::Fetch(FetchRequest { reach: self.reach(), ..request }),
+            other => other,
+        };
         let Some(flow) = &mut self.flow else { return };
         self.steps += 1;
         flow.id = StepId(self.steps);
         flow.step = step;
         flow.deadline = Some(at.now + limit);
         self.outputs.push_back(Output::Do(flow.id, task));
+    }
+
+    fn reach(&self) -> Reach {
+        let named =
+            [Some(&*self.target), self.settings.grant.issuer(), self.settings.grant.provider()];
+        Reach::LocalIf(named.into_iter().flatten().map(ToOwned::to_owned).collect())
     }
 
     pub(super) fn flow(&mut self) -> Result<&mut Flow, Error> {
@@ -311,6 +340,7 @@ impl SignIn {
                 self.finish(&Ok(()));
                 Ok(())
             }
+            (Step::GiveUp(error), _) => Err(error),
             (step, _) => {
                 Err(failure(format!("the host gave another answer than {step:?} asks for")))
             }
@@ -329,7 +359,12 @@ impl SignIn {
         let key = self.server_key();
         let server: ServerRecord = records::read(&self.settings, &key, &bytes)?;
         // The program may have named another authorization server since.
-        if self.settings.grant.issuer().is_some_and(|it| it != server.metadata.issuer) {
+        if self
+            .settings
+            .grant
+            .issuer()
+            .is_some_and(|own| !is_same_issuer(own, &server.metadata.issuer))
+        {
             self.is_loaded = true;
             return self.begin(at);
         }
@@ -406,7 +441,7 @@ impl SignIn {
     /// Errors if the credentials that the program gave were sent to another authorization server before.
     fn check_pinned(&self, issuer: &str) -> Result<(), Error> {
         match &self.pinned_issuer {
-            Some(pinned) if pinned != issuer => Err(failure(format!(
+            Some(pinned) if !is_same_issuer(pinned, issuer) => Err(failure(format!(
                 "the server's authorization server changed from {pinned} to {issuer}; nothing was sent there"
             ))
             .with_hint(registration::TRUST)),

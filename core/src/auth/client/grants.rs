@@ -349,10 +349,20 @@ impl SignIn {
         purpose: Purpose,
         refusal: Refusal,
     ) -> Result<(), Error> {
-        let is_refused = matches!(refusal, Refusal::Refused(_));
+        let is_refused = matches!(refusal, Refusal::Refused(_) | Refusal::UnknownClient(_));
+        let is_forgotten = matches!(refusal, Refusal::UnknownClient(_)) && self.has_old_client();
         let error = refusal.into_error();
         let cause = self.flow()?.cause;
         let is_early = matches!(cause, Cause::Load | Cause::Renew);
+        if is_forgotten {
+            tracing::info!(
+                "the authorization server has forgotten this client, which registers again"
+            );
+            self.credentials.client = None;
+            if purpose == Purpose::Grant {
+                return self.obtain_again(at);
+            }
+        }
         let Some(tokens) = &mut self.credentials.tokens else { return Err(error) };
         if purpose == Purpose::Refresh && is_refused {
             tokens.refresh = None;
@@ -360,12 +370,7 @@ impl SignIn {
                 // The server rejects the access token once it has expired, and then the user signs in again.
                 return self.save(at);
             }
-            let flow = self.flow()?;
-            flow.cannot_refresh = true;
-            if std::mem::take(&mut flow.has_lock) {
-                self.outputs.push_back(Output::Unlock);
-            }
-            return self.obtain(at);
+            return self.obtain_again(at);
         }
         let is_valid = tokens.expires_at.is_none_or(|it| it > at.unix);
         if is_early && is_valid {
@@ -375,5 +380,28 @@ impl SignIn {
             return Ok(());
         }
         Err(error)
+    }
+
+    /// Gets tokens with the help of the user, after the authorization server refused what was there.
+    fn obtain_again(&mut self, at: &Moment) -> Result<(), Error> {
+        let flow = self.flow()?;
+        flow.cannot_refresh = true;
+        let has_lock = std::mem::take(&mut flow.has_lock);
+        let has_browser = std::mem::take(&mut flow.has_browser);
+        if has_lock {
+            self.outputs.push_back(Output::Unlock);
+        }
+        if has_browser {
+            let problem = "the authorization server has forgotten this program; sign in once more";
+            self.outputs.push_back(Output::Outcome(Err(problem.into())));
+        }
+        self.obtain(at)
+    }
+
+    /// Returns whether the client registered itself in an earlier sign-in.
+    pub(super) fn has_old_client(&self) -> bool {
+        self.credentials.client.is_some()
+            && self.flow.as_ref().is_some_and(|flow| flow.client.is_none())
+            && matches!(self.registration(), Ok(Registration::Dynamic))
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     auth::{
         Secret,
         fetch::{FetchError, FetchRequest, FetchResponse},
-        metadata::ServerMetadata,
+        metadata::{ServerMetadata, is_same_issuer},
         url::WebUrl,
     },
     error::Error,
@@ -65,7 +65,7 @@ impl<'a> Registration<'a> {
 /// Errors if the credentials are for another authorization server (spec: "Authorization Server Binding").
 pub(super) fn check_issuer(own: Option<&str>, issuer: &str) -> Result<(), Error> {
     match own {
-        Some(own) if own != issuer => Err(failure(format!(
+        Some(own) if !is_same_issuer(own, issuer) => Err(failure(format!(
             "the credentials are for {own}, but the server's authorization server is {issuer}; nothing was sent there"
         ))
         .with_hint(TRUST)),

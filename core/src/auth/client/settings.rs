@@ -114,6 +114,14 @@ impl Grant {
         }
     }
 
+    /// Returns the issuer of the identity provider that the program named.
+    pub(super) fn provider(&self) -> Option<&str> {
+        match self {
+            Self::EnterpriseManaged { idp, .. } => Some(idp),
+            _ => None,
+        }
+    }
+
     /// Returns the client's id that the program gave.
     pub(super) fn given_id(&self) -> Option<&str> {
         match self {

@@ -143,6 +143,67 @@ fn a_rejected_refresh_token_leads_to_a_new_sign_in() {
 }
 
 #[test]
+fn a_registration_that_the_authorization_server_forgot_is_made_once_more() {
+    let registrations =
+        |world: &World| world.asked.iter().filter(|(url, _)| url == REGISTER).count();
+    let forgotten = || (401, json!({ "error": "invalid_client" }));
+    let refused = || (400, json!({ "error": "invalid_grant" }));
+    for (answers, opened) in [
+        // At the renewal, or at the end of the sign-in that follows it.
+        (vec![forgotten(), granted("new")], 2),
+        (vec![refused(), forgotten(), granted("new")], 3),
+    ] {
+        let mut world = World::new(interactive());
+        world.sign_in().unwrap();
+        world.tokens = answers;
+        assert_eq!(world.sign_in(), Ok(()));
+        assert_eq!(world.token().as_deref(), Some("Bearer new"));
+        assert_eq!((world.opened.len(), registrations(&world)), (opened, 2));
+    }
+    // A client that has just registered, or was given, is not made again.
+    let mut world = World::new(interactive());
+    world.tokens = vec![forgotten(), forgotten()];
+    assert!(world.sign_in().unwrap_err().contains("invalid_client"));
+    assert_eq!((world.opened.len(), registrations(&world)), (1, 1));
+}
+
+#[test]
+fn after_a_sign_in_that_nobody_finished_the_client_registers_again() {
+    let mut world = World::new(interactive());
+    world.sign_in().unwrap();
+    world.tokens = vec![(400, json!({ "error": "invalid_grant" })), granted("new")];
+    // The authorization server tells only the user that it does not know the client.
+    world.is_user_away = true;
+    assert!(world.sign_in().unwrap_err().contains("nobody signed in"));
+    let mut later = World::new(interactive());
+    later.store = world.store;
+    later.tokens = vec![granted("new")];
+    later.sign_in().unwrap();
+    assert_eq!(later.asked.iter().filter(|(url, _)| url == REGISTER).count(), 1);
+}
+
+#[test]
+fn an_authorization_server_that_is_busy_keeps_the_refresh_token() {
+    for (status, code) in [
+        (429, "slow_down"),
+        (500, "server_error"),
+        (503, "invalid_grant"),
+        (400, "temporarily_unavailable"),
+    ] {
+        let mut world = World::new(interactive());
+        world.sign_in().unwrap();
+        world.unix += 5_000;
+        world.tokens = vec![(status, json!({ "error": code })), granted("new")];
+        let error = world.sign_in().unwrap_err();
+        assert!(error.contains(&status.to_string()) && error.contains(code), "{error}");
+        assert_eq!(world.opened.len(), 1, "{code}: the user is not asked");
+        world.sign_in().unwrap();
+        assert!(world.form().contains("refresh_token=r1&"), "{}", world.form());
+        assert_eq!((world.opened.len(), world.token().as_deref()), (1, Some("Bearer new")));
+    }
+}
+
+#[test]
 fn a_failed_renewal_of_a_valid_token_is_tried_again_later() {
     let mut world = World::new(interactive());
     world.sign_in().unwrap();

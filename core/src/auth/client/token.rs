@@ -250,11 +250,16 @@ impl TokenRequest {
         if let (USE_DPOP_NONCE, Some(nonce)) = (&*body.error, nonce) {
             return Refusal::Nonce(nonce.to_owned());
         }
-        let status = response.status.as_u16();
         let issuer = &self.issuer;
-        if body.error.is_empty() {
+        let is_busy = response.status.is_server_error()
+            || response.status == StatusCode::TOO_MANY_REQUESTS
+            || matches!(&*body.error, "temporarily_unavailable" | "server_error" | "slow_down");
+        if is_busy || body.error.is_empty() {
+            let code = shown(&body.error);
+            let said = if code.is_empty() { code } else { format!(" ({code})") };
             return Refusal::Broken(failure(format!(
-                "the token request to the authorization server {issuer} failed: HTTP {status}"
+                "the token request to the authorization server {issuer} failed: HTTP {}{said}",
+                response.status.as_u16()
             )));
         }
         // A description may repeat the request.
@@ -267,12 +272,13 @@ impl TokenRequest {
         };
         let error =
             failure(format!("the authorization server {issuer} refused the token ({words})"));
-        let error = match code.as_str() {
-            "invalid_client" => error.with_hint("check client_id and client_secret"),
-            "invalid_scope" => error.with_hint("check the scopes"),
-            _ => error,
-        };
-        Refusal::Refused(error)
+        match code.as_str() {
+            "invalid_client" => {
+                Refusal::UnknownClient(error.with_hint("check client_id and client_secret"))
+            }
+            "invalid_scope" => Refusal::Refused(error.with_hint("check the scopes")),
+            _ => Refusal::Refused(error),
+        }
     }
 
     /// Returns the values that no error may show.
@@ -308,6 +314,8 @@ pub(super) enum Refusal {
     Nonce(String),
     /// The authorization server refuses; the same request would fail again.
     Refused(Error),
+    /// The authorization server does not know the client, or not its secret.
+    UnknownClient(Error),
     /// There is no usable response.
     Broken(Error),
 }
@@ -316,7 +324,7 @@ impl Refusal {
     pub(super) fn into_error(self) -> Error {
         match self {
             Self::Nonce(_) => failure("the authorization server asks for a DPoP nonce"),
-            Self::Refused(error) | Self::Broken(error) => error,
+            Self::Refused(error) | Self::UnknownClient(error) | Self::Broken(error) => error,
         }
     }
 }

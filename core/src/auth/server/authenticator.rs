@@ -21,9 +21,9 @@ use std::{
 
 use http::HeaderMap;
 
-pub(crate) use self::{attempt::report_unknown_place, pending::TIMEOUT};
+pub(crate) use self::pending::TIMEOUT;
 use self::{
-    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid, without_place},
+    attempt::{Attempt, FetchFor, RequestFacts, Tried, Waiting, invalid},
     pending::Pending,
 };
 pub use self::{
@@ -34,12 +34,16 @@ pub use self::{
 };
 use super::{
     credentials::{self, Credentials, Scheme},
-    dpop_check::{Nonces, UsedProofs},
+    dpop_check::Nonces,
     jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
     token_cache::{Accepted, MAX_KEPT, TokenCache},
 };
 use crate::{
-    auth::{TokenDigest, fetch::FetchRequest, scopes::ScopeHierarchy},
+    auth::{
+        TokenDigest, fetch::FetchRequest, metadata::is_same_issuer, scopes::ScopeHierarchy,
+        used_once::UsedOnce,
+    },
+    log_limit::LogLimit,
     protocol::{ClientKey, Shares},
 };
 
@@ -52,7 +56,7 @@ pub struct Authenticator {
     methods: Vec<Method>,
     hierarchy: ScopeHierarchy,
     nonces: Option<Nonces>,
-    used: UsedProofs,
+    used: UsedOnce,
     /// True if servers remember used proofs together, in a store.
     has_store: bool,
     cache: TokenCache,
@@ -63,6 +67,8 @@ pub struct Authenticator {
     asking_shares: Shares,
     next: u64,
     outputs: VecDeque<AuthOutput>,
+    /// Limits the messages that every request can cause.
+    log: LogLimit,
 }
 
 impl Authenticator {
@@ -71,7 +77,7 @@ impl Authenticator {
             methods,
             hierarchy,
             nonces: None,
-            used: UsedProofs::default(),
+            used: UsedOnce::default(),
             has_store: false,
             cache: TokenCache::default(),
             pending: Pending::default(),
@@ -80,6 +86,7 @@ impl Authenticator {
             asking_shares: Shares::new(MAX_ASKED),
             next: 0,
             outputs: VecDeque::new(),
+            log: LogLimit::default(),
         }
     }
 
@@ -121,7 +128,7 @@ impl Authenticator {
             let ticket = AuthTicket(self.number());
             let mut attempt = Attempt::new(now, token, digest, scheme, request, VecDeque::new());
             let decision = self.decide_or_ask_store(unix, ticket, &mut attempt, finished);
-            return self.hold(ticket, attempt, decision);
+            return self.hold(unix, ticket, attempt, decision);
         }
         let methods = match self.candidates(token) {
             Ok(methods) => methods,
@@ -130,13 +137,14 @@ impl Authenticator {
         let mut attempt = Attempt::new(now, token, digest, scheme, request, methods);
         let ticket = AuthTicket(self.number());
         let decision = self.advance(now, unix, ticket, &mut attempt);
-        self.hold(ticket, attempt, decision)
+        self.hold(unix, ticket, attempt, decision)
     }
 
     /// Returns a decision, or keeps the request that waits for it. Waiting is decided by the first method that needs it, so a full
     /// table is noticed here.
     fn hold(
         &mut self,
+        unix: u64,
         ticket: AuthTicket,
         attempt: Attempt,
         decision: Option<Result<Caller, Refusal>>,
@@ -144,7 +152,9 @@ impl Authenticator {
         match decision {
             Some(decision) => decision.into(),
             None if !self.pending.has_room_for(attempt.client) => {
-                tracing::warn!("too many requests wait for their authentication");
+                if let Some(left_out) = self.log.due(unix) {
+                    tracing::warn!("too many requests wait for their authentication{left_out}");
+                }
                 self.withdraw(ticket);
                 Checked::Refused(Refusal::Unavailable)
             }
@@ -176,13 +186,16 @@ impl Authenticator {
                 }
             },
             AuthInput::Verified(ticket, reply) => self.verified(now, unix, ticket, reply),
-            AuthInput::Stored(ticket, reply) => self.stored(ticket, reply),
+            AuthInput::Stored(ticket, reply) => self.stored(unix, ticket, reply),
             AuthInput::Cancelled(ticket) => {
                 self.pending.remove(ticket);
             }
             AuthInput::Tick => {
                 while let Some((ticket, attempt)) = self.pending.pop_expired(now) {
-                    tracing::warn!(waits_for = ?attempt.waits_for, "an authentication took too long");
+                    if let Some(left_out) = self.log.due(unix) {
+                        let waits_for = attempt.waits_for;
+                        tracing::warn!(?waits_for, "an authentication took too long{left_out}");
+                    }
                     let refusal = match attempt.waits_for {
                         Some(Waiting::Host(_)) => Refusal::Failed,
                         _ => Refusal::Unavailable,
@@ -212,7 +225,7 @@ impl Authenticator {
     fn missing(&self, request: Request<'_>) -> Refusal {
         let has_metadata = || self.methods.iter().any(Method::has_issuer);
         match request.place {
-            None if has_metadata() => without_place(),
+            None if has_metadata() => Refusal::UnknownPlace,
             _ => Refusal::Missing,
         }
     }
@@ -256,8 +269,10 @@ impl Authenticator {
             match ParsedJwt::parse(token) {
                 Ok(parsed) => {
                     let issuer = parsed.claimed_issuer();
-                    let own =
-                        |it: &Method| matches!(it, Method::Jwt(it) if Some(&*it.issuer) == issuer);
+                    let own = |method: &Method| {
+                        matches!(method, Method::Jwt(jwt)
+                            if issuer.is_some_and(|issuer| is_same_issuer(issuer, &jwt.issuer)))
+                    };
                     methods.extend(
                         self.methods.iter().enumerate().filter(|(_, it)| own(it)).map(|it| it.0),
                     );
@@ -328,19 +343,23 @@ impl Authenticator {
             }
             Method::Introspection(introspection, _) => {
                 if attempt.facts.audiences(introspection.audiences.as_ref()).is_none() {
-                    return Tried::Refused(without_place());
+                    return Tried::Refused(Refusal::UnknownPlace);
                 }
                 let asked = self.asking.get(&(place, attempt.digest));
                 if let Some((id, _)) = asked {
                     return Tried::Waits(Waiting::Answer(*id));
                 }
                 if !self.asking_shares.has_room_for(attempt.client) {
-                    tracing::warn!("too many tokens are being introspected");
+                    if let Some(left_out) = self.log.due(unix) {
+                        tracing::warn!("too many tokens are being introspected{left_out}");
+                    }
                     return Tried::Refused(Refusal::Unavailable);
                 }
                 match introspection.request(attempt.token.expose()) {
                     Err(error) => {
-                        tracing::warn!(%error, "a token could not be introspected");
+                        if let Some(left_out) = self.log.due(unix) {
+                            tracing::warn!(%error, "a token could not be introspected{left_out}");
+                        }
                         Tried::Refused(Refusal::Unavailable)
                     }
                     Ok(request) => {

@@ -1,6 +1,6 @@
 //! Proofs of possession (RFC 9449): a request has to be signed with the key that its token is bound to.
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, Method};
@@ -22,8 +22,6 @@ use crate::{
 pub const MAX_SKEW: u64 = 300;
 /// The seconds that a nonce is accepted.
 const NONCE_LIFE: u64 = 300;
-/// The maximum number of proofs that are remembered.
-const MAX_PROOFS: usize = 100_000;
 /// The maximum length of `jti`, in bytes.
 const MAX_ID: usize = 512;
 
@@ -76,12 +74,21 @@ pub(in crate::auth) struct Proof {
     /// The id that may not be used again.
     pub(in crate::auth) id: TokenDigest,
     /// The time until which it is accepted, in seconds since 1970.
-    until: u64,
+    pub(in crate::auth) until: u64,
+}
+
+impl Proof {
+    /// Returns the owner of the proof's id.
+    pub(in crate::auth) fn owner(&self) -> TokenDigest {
+        TokenDigest::of(&self.key)
+    }
 }
 
 /// A proof that is accepted once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ProofId {
+    /// The digest of its key's thumbprint.
+    pub owner: TokenDigest,
     /// The digest of its key, URL and `jti`: ids are unique for one URL (RFC 9449, section 11.1).
     pub id: TokenDigest,
     /// The time until which it is accepted, in seconds since 1970.
@@ -107,7 +114,7 @@ pub fn check(
     if nonces.is_some_and(|it| !it.accepts(&proof.nonce, expected.unix)) {
         return Err(ProofError::NeedsNonce);
     }
-    Ok(ProofId { id: proof.id, until: proof.until })
+    Ok(ProofId { owner: proof.owner(), id: proof.id, until: proof.until })
 }
 
 /// Reads and verifies the proof in the headers of a request with this method and URL; `None` without one.
@@ -180,32 +187,6 @@ fn is_same_place(one: &str, other: &str) -> bool {
     place(one).is_some_and(|it| Some(it) == place(other))
 }
 
-/// The ids of proofs that were used, so that a replayed proof is refused.
-#[derive(Debug, Default)]
-pub struct UsedProofs {
-    recent: HashSet<TokenDigest>,
-    older: HashSet<TokenDigest>,
-    /// The time at which `recent` was begun.
-    since: u64,
-}
-
-impl UsedProofs {
-    /// Remembers a proof for as long as it would be accepted. Returns false if it was used before. With very many proofs, the
-    /// oldest are forgotten earlier.
-    pub fn use_once(&mut self, id: TokenDigest, unix: u64) -> bool {
-        if self.older.contains(&id) || self.recent.contains(&id) {
-            return false;
-        }
-        let is_old = unix.saturating_sub(self.since) > 2 * MAX_SKEW;
-        if is_old || self.recent.len() >= MAX_PROOFS / 2 {
-            self.older = std::mem::take(&mut self.recent);
-            self.since = unix;
-        }
-        self.recent.insert(id);
-        true
-    }
-}
-
 /// Makes and checks nonces. They hold a time, so that every server with the same keys accepts them.
 pub struct Nonces(Vec<hmac::Key>);
 
@@ -263,19 +244,6 @@ mod tests {
             assert!(!old.accepts(wrong, 1_000), "{wrong}");
         }
         assert!(!old.accepts(&old.make(u64::MAX).unwrap(), 1_000));
-    }
-
-    #[test]
-    fn a_proof_is_used_once() {
-        let mut used = UsedProofs::default();
-        let id = |number: u64| TokenDigest::of(&number.to_string());
-        assert!(used.use_once(id(1), 1_000) && !used.use_once(id(1), 1_000));
-        assert!(used.use_once(id(2), 1_000 + 2 * MAX_SKEW));
-        assert!(!used.use_once(id(1), 1_000 + 2 * MAX_SKEW));
-        for number in 10..10 + 2 * MAX_PROOFS as u64 {
-            assert!(used.use_once(id(number), 2_000));
-            assert!(used.recent.len() + used.older.len() <= MAX_PROOFS);
-        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::jwt::{self, VerifiedToken};
 use crate::auth::{
     Secret,
     fetch::{FetchError, FetchRequest, FetchResponse},
+    metadata::is_same_issuer,
 };
 
 /// An introspection endpoint and the client that this server is there.
@@ -72,7 +73,7 @@ impl Introspection {
             match claims.get("iss") {
                 // Another issuer may have an owner of the same name.
                 None | Some(Value::Null) => drop(claims.insert("iss".into(), issuer.into())),
-                Some(it) if it == issuer => (),
+                Some(Value::String(named)) if is_same_issuer(named, issuer) => (),
                 Some(_) => return Err(Invalid("the token is of another issuer")),
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::jwk::{Algorithm, Jwks};
 use crate::{
-    auth::scopes,
+    auth::{metadata::is_same_issuer, scopes},
     protocol::{Principal, json},
 };
 
@@ -108,7 +108,7 @@ impl<'a> ParsedJwt<'a> {
             algorithm.ok_or(JwtError::Invalid("the algorithm of the token is not accepted"))?;
         // Times are checked first: no key is looked up for an expired token.
         check_times(&self.claims, unix, rules.leeway, true).map_err(JwtError::Invalid)?;
-        if self.claimed_issuer() != Some(&rules.issuer) {
+        if !self.claimed_issuer().is_some_and(|issuer| is_same_issuer(issuer, &rules.issuer)) {
             return Err(JwtError::Invalid("the token is of another issuer"));
         }
         check_audience(&self.claims, &rules.audiences).map_err(JwtError::Invalid)?;
@@ -239,7 +239,7 @@ pub(super) fn verified(
 
 /// Returns the time at which a token expires, in seconds since 1970, with the leeway.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-pub(super) fn expiry(claims: &Map<String, Value>, leeway: u64) -> Option<u64> {
+pub(in crate::auth) fn expiry(claims: &Map<String, Value>, leeway: u64) -> Option<u64> {
     let expires = claims.get("exp")?.as_f64()?;
     Some((expires as u64).saturating_add(leeway))
 }

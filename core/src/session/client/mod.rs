@@ -58,8 +58,9 @@ pub struct ClientConfig {
     /// A dialect to use instead of the revisions.
     pub dialect: Option<Dialect>,
     /// The time limit for the answer to the probe, after which a server counts as legacy. At most half of
-    /// `connect_timeout`, so that time is left for `initialize`.
-    pub probe_timeout: Duration,
+    /// `connect_timeout`, so that time is left for `initialize`. `None` where every server answers: it has all of
+    /// `connect_timeout`.
+    pub probe_timeout: Option<Duration>,
     /// The time limit for all of connecting: reaching the server, the probe, `initialize`, and a second start where the
     /// server ended at the probe. `None` means no limit.
     pub connect_timeout: Option<Duration>,

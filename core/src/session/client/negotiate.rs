@@ -167,7 +167,7 @@ impl ClientSession {
         }
         if let Phase::Probing { id, .. } = self.phase {
             self.negotiation.late_probe = Some(id);
-            let limit = seconds(self.config.probe_timeout);
+            let limit = seconds(self.config.probe_timeout.unwrap_or_default());
             let silence = format!("no answer to server/discover in {limit}");
             self.fall_back(ErrorKind::Timeout, &silence);
         }
@@ -249,11 +249,12 @@ impl ClientSession {
         self.negotiation.touched = true;
         let id = self.send_opening(Method::Discover, "{}");
         let limit = self.negotiation.limit;
+        let probe = self.config.probe_timeout.and_then(|time| now.checked_add(time));
         let may_fall_back = newest(self.allowed(), Era::Legacy).is_some();
         // Time is left for the fallback.
-        let share =
-            limit.filter(|_| may_fall_back).map(|it| now + it.saturating_duration_since(now) / 2);
-        let probe = now.checked_add(self.config.probe_timeout);
+        let share = limit
+            .filter(|_| may_fall_back && self.config.probe_timeout.is_some())
+            .map(|end| now + end.saturating_duration_since(now) / 2);
         self.negotiation.deadline = [probe, share, limit].into_iter().flatten().min();
         self.phase = Phase::Probing { id, revision };
     }

@@ -63,7 +63,7 @@ impl ProxyEnvironment {
         let is_set = |it: &&Variable| !it.value.trim().is_empty();
         let Some(variable) = own.iter().chain(&self.all).find(is_set) else { return Ok(None) };
         let list = self.exceptions.as_ref().map_or("", |it| &*it.value);
-        if exceptions::is_loopback(url.host()) || exceptions::lists(list, url.host(), url.port()) {
+        if url.is_loopback() || exceptions::lists(list, url.host(), url.port()) {
             return Ok(None);
         }
         Proxy::parse(variable.value.trim(), variable.name).map(Some)

@@ -5,15 +5,6 @@ use std::net::IpAddr;
 /// The variable that lists the hosts. Its lower-case name is read as well.
 pub(super) const VARIABLE: &str = "NO_PROXY";
 
-/// Returns whether a host is this machine by its name.
-pub(super) fn is_loopback(host: &str) -> bool {
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        // RFC 6761 reserves the names below `localhost` as well.
-        Err(_) => is_within(host, "localhost"),
-    }
-}
-
 /// Returns whether the value of `NO_PROXY` lists a host and port.
 ///
 /// Entries are separated by commas or spaces: `*` for every host; a domain for its subdomains, too, with or without a
@@ -154,18 +145,6 @@ mod tests {
             ("10.0.0.0/8", "shelf.example", 80, false),
         ] {
             assert_eq!(lists(list, host, port), is_listed, "{list:?} and {host}:{port}");
-        }
-    }
-
-    #[test]
-    fn this_machine_is_found_by_its_names() {
-        for host in ["localhost", "LocalHost.", "a.localhost", "127.0.0.1", "127.9.9.9", "::1"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        assert!(is_loopback("::ffff:127.0.0.1"));
-        for host in ["localhost.example", "mylocalhost", "128.0.0.1", "0.0.0.0", "::2", "10.0.0.1"]
-        {
-            assert!(!is_loopback(host), "{host}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn config(revisions: &[Revision]) -> ClientConfig {
         revisions: revisions.to_vec(),
         last_revision: None,
         dialect: None,
-        probe_timeout: Duration::from_secs(5),
+        probe_timeout: Some(Duration::from_secs(5)),
         connect_timeout: Some(Duration::from_secs(60)),
         log_level: None,
     }

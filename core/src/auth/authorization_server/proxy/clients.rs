@@ -16,7 +16,7 @@ use super::{
 };
 use crate::auth::{
     Secret, TokenDigest,
-    fetch::{FetchError, FetchRequest, FetchResponse},
+    fetch::{FetchError, FetchRequest, FetchResponse, Reach},
     moment::Moment,
 };
 
@@ -183,7 +183,7 @@ fn document_request(id: &str) -> Result<FetchRequest, OAuthError> {
     }
     let mut request =
         FetchRequest::get(id, MAX_DOCUMENT).map_err(|it| invalid(format!("client_id: {it}")))?;
-    request.only_public = true;
+    request.reach = Reach::Public;
     Ok(request)
 }
 

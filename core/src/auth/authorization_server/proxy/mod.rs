@@ -31,7 +31,7 @@ pub use self::{
     provider::{Endpoints, ProviderPlace, ProviderSettings},
 };
 use super::{
-    super::server::dpop_check::UsedProofs,
+    super::used_once::UsedOnce,
     clients::{Client, is_of_client, is_same_redirect, without_port},
     message::{OAuthError, Request, Response},
 };
@@ -42,6 +42,7 @@ use crate::{
         moment::Moment,
         scopes::Scopes,
     },
+    log_limit::LogLimit,
     protocol::{ClientKey, Principal},
 };
 
@@ -54,7 +55,9 @@ pub struct OAuthProxy {
     allowed_redirects: Option<Vec<String>>,
     sealer: Sealer,
     documents: Documents,
-    assertions: UsedProofs,
+    assertions: UsedOnce,
+    /// Limits the messages that everybody can cause.
+    log: LogLimit,
     used: Used,
 }
 
@@ -154,7 +157,8 @@ impl OAuthProxy {
             allowed_redirects,
             sealer,
             documents: Documents::new(),
-            assertions: UsedProofs::default(),
+            assertions: UsedOnce::default(),
+            log: LogLimit::default(),
             used: Used::new(),
         }
     }
@@ -201,7 +205,8 @@ impl OAuthProxy {
                     if self.provider.keep_metadata(at.unix) {
                         return self.handle(at, *request);
                     }
-                    return self.step(Some(*request), Err(temporarily_unavailable(reason)));
+                    let unavailable = self.temporarily_unavailable(reason, at.unix);
+                    return self.step(Some(*request), Err(unavailable));
                 }
             },
             Waits::Tokens(issuer, sign_in) => self.take_tokens(at, (issuer, sign_in), answer),
@@ -343,18 +348,20 @@ impl OAuthProxy {
         }
     }
 
+    /// Returns the answer to a request if the provider can't be used.
+    fn temporarily_unavailable(&mut self, reason: String, unix: u64) -> Interruption {
+        if let Some(left_out) = self.log.due(unix) {
+            tracing::warn!("{reason}{left_out}");
+        }
+        Interruption::Refused(OAuthError {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            ..OAuthError::new("temporarily_unavailable", reason)
+        })
+    }
+
     fn endpoints(&self, unix: u64) -> Result<&ProviderEndpoints, Interruption> {
         self.provider.endpoints(unix).ok_or(Interruption::NeedsMetadata)
     }
-}
-
-/// Returns the answer to a request if the provider can't be used.
-fn temporarily_unavailable(reason: String) -> Interruption {
-    tracing::warn!("{reason}");
-    Interruption::Refused(OAuthError {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        ..OAuthError::new("temporarily_unavailable", reason)
-    })
 }
 
 /// Returns whether a client secret is so long that nobody guesses it: everyone can get texts that are sealed with it.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::auth::{
     Secret,
     fetch::{FetchError, FetchRequest, FetchResponse, MAX_DOCUMENT, encode_form},
-    metadata::{ServerMetadata, issuer_locations},
+    metadata::{ServerMetadata, is_same_issuer, issuer_locations},
     scopes::{self, Scopes},
     server::jwt,
     url::WebUrl,
@@ -300,7 +300,9 @@ impl Provider {
         };
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let is_issuer = match &self.settings.place {
-            ProviderPlace::Issuer(issuer) => text("iss") == Some(issuer),
+            ProviderPlace::Issuer(issuer) => {
+                text("iss").is_some_and(|named| is_same_issuer(named, issuer))
+            }
             ProviderPlace::Fixed(_) => true,
         };
         let own = &*self.settings.client_id;

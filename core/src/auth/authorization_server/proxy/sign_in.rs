@@ -19,10 +19,12 @@ use super::{
 use crate::auth::{
     fetch::{FetchError, FetchResponse},
     is_equal,
+    metadata::is_same_issuer,
     moment::Moment,
     pkce, scopes,
     url::WebUrl,
 };
+use crate::log_text::is_invisible;
 
 /// The time for a sign-in, in seconds.
 const LIFE: u64 = 600;
@@ -152,7 +154,7 @@ impl OAuthProxy {
         let named = form.get("iss").map_err(shown)?;
         // RFC 9207, section 2.4.
         let is_of_provider = match named {
-            Some(named) => endpoints.issuer.as_deref().is_none_or(|it| it == named),
+            Some(named) => endpoints.issuer.as_deref().is_none_or(|own| is_same_issuer(own, named)),
             None => !endpoints.names_issuer,
         };
         if !is_of_provider {
@@ -181,25 +183,30 @@ impl OAuthProxy {
 
     /// Takes the provider's tokens.
     pub(super) fn take_tokens(
-        &self,
+        &mut self,
         at: &Moment,
         (issuer, sign_in): (String, Box<SignIn>),
         answer: &Result<FetchResponse, FetchError>,
     ) -> Outcome {
         let tokens = match ProviderTokens::read(answer) {
             Ok(tokens) => tokens,
-            Err(error) => return Ok(sign_in.fail(&issuer, &error)),
+            Err(error) => return Ok(self.fail(&issuer, &sign_in, &error, at.unix)),
         };
         match self.provider.user_of_token(&tokens, Some(&sign_in.nonce), at.unix) {
             Some(Ok(user)) => Ok(self.end_sign_in(at, &issuer, &sign_in, &tokens, user)),
-            Some(Err(error)) => Ok(sign_in.fail(&issuer, &error)),
+            Some(Err(error)) => Ok(self.fail(&issuer, &sign_in, &error, at.unix)),
             None => {
                 let endpoints = self.provider.last_endpoints();
                 let asked =
                     endpoints.and_then(|it| Provider::user_request(it, &tokens.access_token));
                 let Some(fetch) = asked else {
                     let reason = "the provider issued no identity token; add the scope openid";
-                    return Ok(sign_in.fail(&issuer, &ProviderError::Failed(reason.into())));
+                    return Ok(self.fail(
+                        &issuer,
+                        &sign_in,
+                        &ProviderError::Failed(reason.into()),
+                        at.unix,
+                    ));
                 };
                 let flow = Waits::User(issuer, sign_in, Box::new(tokens));
                 Err(Interruption::Fetch(Box::new(fetch), flow))
@@ -209,20 +216,20 @@ impl OAuthProxy {
 
     /// Takes the user from the userinfo endpoint.
     pub(super) fn take_user(
-        &self,
+        &mut self,
         at: &Moment,
         (issuer, sign_in, tokens): (&str, &SignIn, &ProviderTokens),
         answer: &Result<FetchResponse, FetchError>,
     ) -> Response {
         match self.provider.user_of_answer(answer) {
             Ok(user) => self.end_sign_in(at, issuer, sign_in, tokens, user),
-            Err(error) => sign_in.fail(issuer, &error),
+            Err(error) => self.fail(issuer, sign_in, &error, at.unix),
         }
     }
 
     /// Sends the browser back to the client, with a code.
     fn end_sign_in(
-        &self,
+        &mut self,
         at: &Moment,
         issuer: &str,
         sign_in: &SignIn,
@@ -238,9 +245,24 @@ impl OAuthProxy {
         let sealed = self.sealer.seal(Use::Code, issuer, &code, at).unwrap_or_default();
         if sealed.is_empty() || sealed.len() > MAX_CODE {
             let reason = "the tokens of the provider are too long";
-            return sign_in.fail(issuer, &ProviderError::Failed(reason.into()));
+            return self.fail(issuer, sign_in, &ProviderError::Failed(reason.into()), at.unix);
         }
         sign_in.end(issuer, Ok(&sealed))
+    }
+
+    /// Sends the browser back to the client because the provider is of no use.
+    fn fail(
+        &mut self,
+        issuer: &str,
+        sign_in: &SignIn,
+        error: &ProviderError,
+        unix: u64,
+    ) -> Response {
+        let (ProviderError::Refused(reason) | ProviderError::Failed(reason)) = error;
+        if let Some(left_out) = self.log.due(unix) {
+            tracing::warn!("a user could not sign in: {reason}{left_out}");
+        }
+        sign_in.end(issuer, Err(&OAuthError::new("server_error", reason.as_str())))
     }
 
     fn open_approved(&self, sealed: &str, issuer: &str) -> Option<SignIn> {
@@ -302,12 +324,6 @@ impl SignIn {
         set_cookie(&mut response.headers, issuer, &self.id, "", 0);
         response
     }
-
-    pub(super) fn fail(&self, issuer: &str, error: &ProviderError) -> Response {
-        let (ProviderError::Refused(reason) | ProviderError::Failed(reason)) = error;
-        tracing::warn!("a user could not sign in: {reason}");
-        self.end(issuer, Err(&OAuthError::new("server_error", reason.as_str())))
-    }
 }
 
 impl Credential {
@@ -362,11 +378,7 @@ pub(super) fn error_page(error: &OAuthError) -> Response {
 
 /// Returns the start of a name, without characters that are invisible or change the direction of text.
 fn displayed(name: &str) -> String {
-    let is_visible = |it: &char| {
-        !it.is_control()
-            && !matches!(it, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    name.chars().filter(is_visible).take(MAX_NAME).collect()
+    name.chars().filter(|letter| !is_invisible(*letter)).take(MAX_NAME).collect()
 }
 
 /// Returns the value of the cookie of a sign-in.

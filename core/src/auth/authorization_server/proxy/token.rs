@@ -139,7 +139,11 @@ impl OAuthProxy {
             Presented::Running => Err(Interruption::Wait(digest)),
             Presented::Again(response) => Ok(response),
             Presented::Reused => {
-                tracing::warn!("a refresh token was used twice; its grant was revoked");
+                if let Some(left_out) = self.log.due(at.unix) {
+                    tracing::warn!(
+                        "a refresh token was used twice; its grant was revoked{left_out}"
+                    );
+                }
                 refused("the refresh token was used before")
             }
         }
@@ -183,7 +187,9 @@ impl OAuthProxy {
                 Err(OAuthError::new("invalid_grant", reason))
             }
             Err(ProviderError::Failed(reason)) => {
-                tracing::warn!("a token could not be refreshed: {reason}");
+                if let Some(left_out) = self.log.due(at.unix) {
+                    tracing::warn!("a token could not be refreshed: {reason}{left_out}");
+                }
                 Err(OAuthError {
                     status: StatusCode::SERVICE_UNAVAILABLE,
                     ..OAuthError::new("temporarily_unavailable", reason)

@@ -23,7 +23,7 @@ pub use self::{
     recorded::AnsweredRequest,
 };
 use super::{
-    super::server::{dpop_check::UsedProofs, jwk::Jwk},
+    super::{server::jwk::Jwk, used_once::UsedOnce},
     access_tokens::{AccessTokens, TokenForm},
     authorization_request::AuthorizationRequest,
     bounded::Bounded,
@@ -59,7 +59,7 @@ pub struct TestServer {
     config: AuthorizationServerOptions,
     faults: AuthFaults,
     clients: Clients,
-    assertions: UsedProofs,
+    assertions: UsedOnce,
     consents: Bounded<String, AuthorizationRequest>,
     codes: Codes,
     grants: Grants,
@@ -123,7 +123,7 @@ impl TestServer {
             issuer: issuer.to_owned(),
             faults: config.faults.clone(),
             clients,
-            assertions: UsedProofs::default(),
+            assertions: UsedOnce::default(),
             consents: Bounded::new(MAX_CONSENTS),
             codes: Codes::new(),
             grants: Grants::new(),

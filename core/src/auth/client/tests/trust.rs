@@ -2,7 +2,8 @@
 
 use super::*;
 
-const OTHER: &str = "https://other.example.com";
+/// It begins like the URL of the first one, https://as.example.com.
+const OTHER: &str = "https://as.example.com.evil.example";
 
 fn interactive_of(id: &str, issuer: Option<&str>) -> Grant {
     let client = RegisteredClient {
@@ -115,6 +116,20 @@ fn credentials_go_to_the_issuer_that_the_program_names() {
         let error = bad.sign_in().unwrap_err();
         assert!(error.contains("for https://as.example.com, but"), "{error}");
         assert_nothing_was_sent(&bad);
+    }
+}
+
+#[test]
+fn an_issuer_without_a_path_is_the_same_with_a_slash() {
+    for named in [None, Some("https://as.example.com"), Some("https://as.example.com/")] {
+        for grant in grants(named) {
+            let mut world = world(grant);
+            let servers = ["https://as.example.com/"];
+            let resource = json!({ "resource": MCP, "authorization_servers": servers });
+            world.documents.insert(RESOURCE.into(), resource);
+            world.sign_in().unwrap();
+            assert_eq!(world.token().as_deref(), Some("Bearer t1"), "{named:?}");
+        }
     }
 }
 

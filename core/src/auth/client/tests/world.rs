@@ -40,6 +40,8 @@ pub(super) struct World {
     pub(super) asked: Vec<(String, String)>,
     pub(super) opened: Vec<String>,
     pub(super) outcomes: Vec<Result<(), String>>,
+    /// True if nobody signs in with the browser.
+    pub(super) is_user_away: bool,
     /// True if the store can't be written.
     pub(super) is_full: bool,
     pub(super) locks: i32,
@@ -97,6 +99,7 @@ impl World {
             asked: Vec::new(),
             opened: Vec::new(),
             outcomes: Vec::new(),
+            is_user_away: false,
             is_full: false,
             locks: 0,
             start: Instant::now(),
@@ -118,6 +121,11 @@ impl World {
         let mut ready = Vec::new();
         while let Some(output) = self.machine.poll() {
             match output {
+                Output::Do(_, Task::Open { .. }) if self.is_user_away => {
+                    self.unix += 301;
+                    let moment = self.moment();
+                    self.machine.handle(&moment, Input::Tick);
+                }
                 Output::Do(id, task) => {
                     let answer = self.carry_out(task);
                     let moment = self.moment();

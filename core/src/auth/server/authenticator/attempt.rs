@@ -15,7 +15,6 @@ use crate::{
             resource::Place,
         },
     },
-    error::option_name,
     protocol::{ClientKey, Principal},
 };
 
@@ -82,7 +81,7 @@ impl Jwt {
             Err(reason) => return Tried::Refused(invalid(reason)),
         };
         let Some(audiences) = attempt.facts.audiences(self.audiences.as_ref()) else {
-            return Tried::Refused(without_place());
+            return Tried::Refused(Refusal::UnknownPlace);
         };
         let keys = match self.keys.get(now) {
             Lookup::Ready(keys) => keys,
@@ -158,7 +157,9 @@ impl Attempt {
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         let is_vague =
             matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
-        if is_vague || matches!(refusal, Refusal::Unavailable | Refusal::Failed) {
+        if is_vague
+            || matches!(refusal, Refusal::Unavailable | Refusal::Failed | Refusal::UnknownPlace)
+        {
             self.refusal = refusal;
         }
     }
@@ -184,20 +185,6 @@ fn audiences(resource: &str) -> Vec<String> {
         true => vec![resource.to_owned()],
         false => vec![resource.to_owned(), format!("{resource}/")],
     }
-}
-
-/// Returns the refusal of a request that can't be judged without the URL of the server, which is not known.
-pub(super) fn without_place() -> Refusal {
-    report_unknown_place();
-    Refusal::Failed
-}
-
-/// Logs that the URL of the server is not known, and how to set it.
-pub(crate) fn report_unknown_place() {
-    tracing::error!(
-        "the server does not know its own URL, which access tokens are for: set {}",
-        option_name("public_url")
-    );
 }
 
 /// Returns the refusal of a proof of possession that is not new.

@@ -77,6 +77,8 @@ pub enum Refusal {
     Unavailable,
     /// A function of the host failed.
     Failed,
+    /// The server does not know its own URL, which access tokens are for.
+    UnknownPlace,
 }
 
 /// An input of the authenticator.

@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     Authenticator, Caller, Dpop, Method, Refusal, Request,
-    attempt::{invalid, used_before, without_place},
+    attempt::{invalid, used_before},
 };
-use crate::auth::server::{
-    credentials::Scheme,
-    dpop_check::{self, ProofError, ProofId},
-    token_cache::Accepted,
+use crate::auth::{
+    server::{
+        credentials::Scheme,
+        dpop_check::{self, ProofError, ProofId},
+        token_cache::Accepted,
+    },
+    used_once::NotUsable,
 };
 
 impl Authenticator {
@@ -47,7 +50,7 @@ impl Authenticator {
                 return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
             }
             Some(key) => {
-                let Some(place) = request.place else { return Err(without_place()) };
+                let Some(place) = request.place else { return Err(Refusal::UnknownPlace) };
                 let (method, url) = (request.method, &*place.url);
                 let expected = dpop_check::Expected { method, url, token, key, unix };
                 let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
@@ -60,8 +63,20 @@ impl Authenticator {
                         return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
                     }
                     Ok(proof) if self.has_store => unknown = Some(proof),
-                    Ok(proof) if !self.used.use_once(proof.id, unix) => return Err(used_before()),
-                    Ok(_) => (),
+                    Ok(ProofId { owner, id, until }) => {
+                        match self.used.use_once(owner, id, until, unix) {
+                            Ok(()) => (),
+                            Err(NotUsable::UsedBefore) => return Err(used_before()),
+                            Err(NotUsable::NoRoom) => {
+                                if let Some(left_out) = self.log.due(unix) {
+                                    tracing::warn!(
+                                        "a client has used very many DPoP proofs, so it is answered with 503{left_out}"
+                                    );
+                                }
+                                return Err(Refusal::Unavailable);
+                            }
+                        }
+                    }
                 }
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Authenticator, Method,
-    attempt::{Attempt, Tried, invalid, without_place},
+    Authenticator, Method, Refusal,
+    attempt::{Attempt, Tried, invalid},
 };
 use crate::auth::{
     Moment,
@@ -45,7 +45,7 @@ pub(super) fn verify(
     attempt: &Attempt,
     method: usize,
 ) -> Tried<Arc<Accepted>> {
-    let Some(place) = &attempt.facts.place else { return Tried::Refused(without_place()) };
+    let Some(place) = &attempt.facts.place else { return Tried::Refused(Refusal::UnknownPlace) };
     let verified = proxy.verify(&place.resource, attempt.token.expose(), unix);
     let Some((principal, expires)) = verified else {
         return Tried::Refused(invalid("the token is not known here"));

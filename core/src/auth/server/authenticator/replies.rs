@@ -37,7 +37,9 @@ impl Authenticator {
             Ok(token) => Ok(self.keep(now, digest, place, token, kept)),
             Err(IntrospectionError::Invalid(reason)) => Err(invalid(reason)),
             Err(IntrospectionError::Failed(reason)) => {
-                tracing::warn!(%reason, "a token could not be introspected");
+                if let Some(left_out) = self.log.due(unix) {
+                    tracing::warn!(%reason, "a token could not be introspected{left_out}");
+                }
                 Err(Refusal::Unavailable)
             }
         };

@@ -38,7 +38,7 @@ impl Authenticator {
     }
 
     /// Handles the reply of the store. Without one that can be used, the request is refused.
-    pub(super) fn stored(&mut self, ticket: AuthTicket, reply: StoreReply) {
+    pub(super) fn stored(&mut self, unix: u64, ticket: AuthTicket, reply: StoreReply) {
         let is_asked = |it: &Attempt| it.waits_for == Some(Waiting::Store);
         if !self.pending.get(ticket).is_some_and(is_asked) {
             return;
@@ -52,9 +52,11 @@ impl Authenticator {
                     StoreReply::Failed(reason) => reason,
                     _ => "the reply is that of another operation".into(),
                 };
-                tracing::error!(
-                    "the store failed, so a request with a DPoP proof is answered with 503: {reason}"
-                );
+                if let Some(left_out) = self.log.due(unix) {
+                    tracing::error!(
+                        "the store failed, so a request with a DPoP proof is answered with 503: {reason}{left_out}"
+                    );
+                }
                 Err(Refusal::Unavailable)
             }
         };

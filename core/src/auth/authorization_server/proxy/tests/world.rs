@@ -13,7 +13,7 @@ use super::super::{
     *,
 };
 use crate::auth::{
-    fetch::{decode_form, encode_form},
+    fetch::{Reach, decode_form, encode_form},
     pkce,
 };
 
@@ -158,10 +158,10 @@ impl World {
             Ok(FetchResponse { url, status, headers, body: body.into() })
         };
         let Some(path) = fetch.url.strip_prefix(PROVIDER) else {
-            assert!(fetch.only_public, "a peer has named {}", fetch.url);
+            assert_eq!(fetch.reach, Reach::Public, "a peer has named {}", fetch.url);
             return given(&self.document);
         };
-        assert!(!fetch.only_public);
+        assert_eq!(fetch.reach, Reach::Anywhere);
         if path == "/user" {
             assert!(fetch.headers.contains_key(header::AUTHORIZATION));
             return given(&self.user);
