@@ -20,7 +20,8 @@ def project(gudgeon, shelf):
     file.parent.mkdir(parents=True)
     near = {"command": sys.executable, "args": [str(shelf), "--token", "s3cret"]}
     far = {"url": "https://far.example/mcp", "headers": {"A": "Bearer ${env:SECRET}", "B": "${OTHER:-s3cret}"}}
-    file.write_text(json.dumps({"mcpServers": {"shelf": near, "far": far, "odd\x1b[2J": {"args": []}}}))
+    off = {"command": "off", "disabled": True}
+    file.write_text(json.dumps({"mcpServers": {"shelf": near, "far": far, "off": off, "odd\x1b[2J": {"args": []}}}))
     gudgeon.folder = folder
     return file
 
@@ -67,6 +68,7 @@ def test_a_terminal_asks_once_and_shows_all_servers_of_the_file(gudgeon, project
     assert f"{project} belongs to a project and configures\n" in asked
     assert f"  shelf  {sys.executable} {shelf} --token …\n" in asked
     assert "  far  https://far.example/mcp, which gets OTHER, SECRET\n" in asked
+    assert "  off  off\n" in asked, "it can be named although the host does not start it"
     assert "  odd\\u{1b}[2J  (wrong: " in asked and "\x1b[2J" not in asked and "s3cret" not in asked
     declined.type("\n")
     code, shown = declined.finish()

@@ -84,9 +84,11 @@ fn ask(server: &Configured, all: &[Configured]) -> Result<(), Failure> {
         "{} belongs to a project and configures\n",
         escape::one_line(&file.display().to_string())
     );
-    for other in all.iter().filter(|other| {
-        other.source.path == *file && other.source.scope == Scope::Project && other.enabled
-    }) {
+    // Also those that are switched off in the host, because they can be named here.
+    for other in all
+        .iter()
+        .filter(|other| other.source.path == *file && other.source.scope == Scope::Project)
+    {
         question.push_str(&described(other));
     }
     question.push_str("Use these servers, until the file changes? [y/N] ");
@@ -141,5 +143,5 @@ fn place(file: &Path) -> io::Result<PathBuf> {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }

@@ -38,7 +38,8 @@ impl Client {
     }
 
     fn feed(&mut self, messages: &[Value]) -> Work<()> {
-        let text: String = messages.iter().map(|message| format!("{message}\n")).collect();
+        let lines: Vec<_> = messages.iter().map(Value::to_string).collect();
+        let text = lines.join("\n") + "\n";
         self.server.feed(&mut self.decoder, text.as_bytes())
     }
 }

@@ -97,7 +97,7 @@ fn config(input: &[u8]) -> ClientConfig {
         revisions,
         last_revision: None,
         dialect,
-        probe_timeout: Duration::from_secs(5),
+        probe_timeout: Some(Duration::from_secs(5)),
         connect_timeout: Some(Duration::from_secs(60)),
         log_level: None,
     }

@@ -152,7 +152,7 @@ fn ask(method: &str, params: &RawValue) -> bool {
             revisions: vec![revision],
             last_revision: None,
             dialect,
-            probe_timeout: std::time::Duration::from_secs(5),
+            probe_timeout: Some(std::time::Duration::from_secs(5)),
             connect_timeout: None,
             log_level: None,
         };

@@ -48,7 +48,7 @@ enum Stage {
 /// The next step of a search.
 #[derive(Debug)]
 pub(super) enum Next {
-    Fetch(FetchRequest),
+    Fetch(Box<FetchRequest>),
     Found(Box<ServerRecord>),
 }
 
@@ -72,7 +72,7 @@ impl Discovery {
             problem: None,
         };
         match found.next()? {
-            Next::Fetch(request) => Ok((found, request)),
+            Next::Fetch(request) => Ok((found, *request)),
             Next::Found(_) => Err(failure("the server's URL has no metadata")),
         }
     }
@@ -93,7 +93,7 @@ impl Discovery {
             problem: None,
         };
         match found.next()? {
-            Next::Fetch(request) => Ok((found, request)),
+            Next::Fetch(request) => Ok((found, *request)),
             Next::Found(_) => Err(failure(format!("{issuer} is not a URL"))),
         }
     }
@@ -247,7 +247,7 @@ impl Discovery {
                 match allowed.and_then(|()| FetchRequest::get(&url, MAX_DOCUMENT)) {
                     Ok(request) => {
                         self.current = url;
-                        return Ok(Next::Fetch(request));
+                        return Ok(Next::Fetch(Box::new(request)));
                     }
                     Err(error) => self.problem = Some(error.to_string()),
                 }

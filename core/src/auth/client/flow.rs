@@ -162,6 +162,9 @@ impl SignIn {
     /// Ends a sign-in in which the user got no further than the authorization server: it may have forgotten the client, of which it
     /// tells the user only. The next sign-in registers again.
     fn forget_client(&mut self, at: &Moment, error: Error) {
+        if let Some(flow) = &mut self.flow {
+            flow.awaits_user = false;
+        }
         self.credentials.client = None;
         let bytes = records::write(&self.credentials);
         match self.credentials_key() {
@@ -422,7 +425,7 @@ impl SignIn {
     ) -> Result<(), Error> {
         let found = match search.take(answer)? {
             Next::Fetch(request) => {
-                self.go(at, Step::Discover(search), Task::Fetch(request));
+                self.go(at, Step::Discover(search), Task::Fetch(*request));
                 return Ok(());
             }
             Next::Found(found) => found,

@@ -208,7 +208,7 @@ impl SignIn {
     ) -> Result<(), Error> {
         let provider = match search.take(answer)? {
             Next::Fetch(request) => {
-                self.go(at, Step::FindProvider(search, identity), Task::Fetch(request));
+                self.go(at, Step::FindProvider(search, identity), Task::Fetch(*request));
                 return Ok(());
             }
             Next::Found(found) => found.metadata,

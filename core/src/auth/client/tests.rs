@@ -160,7 +160,7 @@ fn a_registration_that_the_authorization_server_forgot_is_made_once_more() {
         assert_eq!(world.token().as_deref(), Some("Bearer new"));
         assert_eq!((world.opened.len(), registrations(&world)), (opened, 2));
     }
-    // A client that has just registered, or was given, is not made again.
+    // A client that has just registered does not register again.
     let mut world = World::new(interactive());
     world.tokens = vec![forgotten(), forgotten()];
     assert!(world.sign_in().unwrap_err().contains("invalid_client"));

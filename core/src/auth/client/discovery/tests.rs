@@ -30,7 +30,7 @@ fn search(
             None => answer(&request.url, 404, ""),
         };
         match search.take(answer) {
-            Ok(Next::Fetch(next)) => request = next,
+            Ok(Next::Fetch(next)) => request = *next,
             Ok(Next::Found(found)) => return (asked, Ok(*found)),
             Err(error) => return (asked, Err(error.to_string())),
         }

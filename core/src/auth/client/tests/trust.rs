@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// It begins like the URL of the first one, https://as.example.com.
+/// It begins like the URL of the first one, `https://as.example.com`.
 const OTHER: &str = "https://as.example.com.evil.example";
 
 fn interactive_of(id: &str, issuer: Option<&str>) -> Grant {
