@@ -182,25 +182,26 @@ def is_logged(caplog: pytest.LogCaptureFixture, text: str) -> bool:
 
 
 @pytest.mark.io
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("raises", "put() raised RuntimeError"),
+        ("hangs", "put() raised TimeoutError"),
+        ("nothing", "put() of the store must return the version of the value"),
+        ("nonsense", "put() raised TypeError"),
+        ("stored", "put() of the store must return the version of the value"),
+    ],
+)
 async def test_a_bad_store_refuses_requests_for_a_while(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str, reason: str
 ) -> None:
-    store = Bad("raises")
+    store = Bad(how)
     async with AuthorizationServer() as provider:
         holder = Holder(provider)
         async with shelf(provider, store).listen("http://127.0.0.1:0/mcp", public_url=URL) as here:
-            for how, reason in (
-                ("raises", "put() raised RuntimeError"),
-                ("hangs", "put() raised TimeoutError"),
-                ("nothing", "put() of the store must return the version of the value"),
-                ("nonsense", "put() raised TypeError"),
-                ("stored", "put() of the store must return the version of the value"),
-            ):
-                store.how = how
-                monkeypatch.setattr(awaiting, "TIME", 0.1 if how == "hangs" else 60)
-                caplog.clear()
-                with caplog.at_level(logging.ERROR, "gudgeon"):
-                    status, headers, body = await sent(here.url, holder.credentials("1"))
+            monkeypatch.setattr(awaiting, "TIME", 0.1 if how == "hangs" else 60)
+            with caplog.at_level(logging.ERROR, "gudgeon"):
+                status, headers, body = await sent(here.url, holder.credentials("1"))
                 assert status == 503 and int(headers["Retry-After"]) > 0 and "s3cret" not in body
                 # A thread of its own logs what the core reports.
                 await until(partial(is_logged, caplog, reason))

@@ -140,7 +140,8 @@ pub fn issuer_locations(issuer: &str) -> Vec<String> {
 }
 
 /// Returns whether two URLs name one issuer. They are compared as plain strings (RFC 8414, section 3.3), but that a slash may
-/// follow the host where there is no path: several authorization servers have it in some places only.
+/// follow the host where there is no path: several authorization servers have it in some places only. The issuer in an
+/// authorization response is compared without that (RFC 9207, section 2.4).
 pub fn is_same_issuer(one: &str, other: &str) -> bool {
     fn without_slash(issuer: &str) -> &str {
         match split(issuer) {

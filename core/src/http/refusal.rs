@@ -21,6 +21,7 @@ impl Admission {
         cors: Option<&HeaderMap>,
         demands: &Demands,
     ) -> Part {
+        #[cfg(feature = "auth")]
         if let (Refused::UnknownUrl, Some(protected)) = (refused, self.protected()) {
             protected.report_unknown_url();
         }

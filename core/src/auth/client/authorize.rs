@@ -6,7 +6,7 @@ use crate::{
         Secret,
         fetch::{decode_form, encode_form},
         is_equal,
-        metadata::{ServerMetadata, is_same_issuer},
+        metadata::ServerMetadata,
         pkce::Verifier,
         scopes::{self, Scopes},
     },
@@ -112,7 +112,8 @@ impl Authorization {
                 .with_hint("sign in again, in the window that was opened last"));
         }
         match get("iss")? {
-            Some(issuer) if !is_same_issuer(issuer, &self.issuer) => {
+            // A plain comparison (RFC 9207, section 2.4).
+            Some(issuer) if issuer != self.issuer => {
                 return Err(failure(format!(
                     "the authorization response is from another authorization server than {}, so it was not used",
                     self.issuer
@@ -227,7 +228,7 @@ mod tests {
 
     /// 2026-07-28, "Authorization Response Validation": the table, and RFC 9207, section 2.4.
     #[test]
-    fn a_response_of_another_issuer_is_not_used() {
+    fn the_issuer_of_a_response_is_compared_as_a_plain_string() {
         let read = |must: bool, query: &str| {
             let url = format!("http://127.0.0.1:7/callback?{query}");
             request(must).read(&url).map(|it| it.expose().to_owned()).map_err(|it| it.to_string())
@@ -235,13 +236,12 @@ mod tests {
         let good = "state=s3cret&code=c%2Bd&iss=https%3A%2F%2Fas.example.com";
         assert_eq!(read(true, good), Ok("c+d".into()));
         assert_eq!(read(false, good), Ok("c+d".into()));
-        assert_eq!(read(true, &format!("{good}%2F")), Ok("c+d".into()), "the slash of no path");
         assert_eq!(read(false, "state=s3cret&code=c"), Ok("c".into()));
         assert!(
             read(true, "state=s3cret&code=c").unwrap_err().contains("does not name its issuer")
         );
         for issuer in
-            ["https://as.example.com/a", "https://AS.example.com", "https://evil.example", ""]
+            ["https://as.example.com/", "https://AS.example.com", "https://evil.example", ""]
         {
             for must in [true, false] {
                 for rest in ["code=c", "error=access_denied&error_description=call+evil"] {

@@ -19,7 +19,6 @@ use super::{
 use crate::auth::{
     fetch::{FetchError, FetchResponse},
     is_equal,
-    metadata::is_same_issuer,
     moment::Moment,
     pkce, scopes,
     url::WebUrl,
@@ -154,7 +153,7 @@ impl OAuthProxy {
         let named = form.get("iss").map_err(shown)?;
         // RFC 9207, section 2.4.
         let is_of_provider = match named {
-            Some(named) => endpoints.issuer.as_deref().is_none_or(|own| is_same_issuer(own, named)),
+            Some(named) => endpoints.issuer.as_deref().is_none_or(|own| own == named),
             None => !endpoints.names_issuer,
         };
         if !is_of_provider {
