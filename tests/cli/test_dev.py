@@ -68,6 +68,24 @@ def test_a_session_goes_on_after_a_change(gudgeon, file):
         assert code == 0 and "server.py changed" in errors and "serves again" in errors
 
 
+def test_the_log_level_of_the_client_goes_on_after_a_change(gudgeon, file):
+    file.write_text(SERVER + '@app.tool\nasync def tell(ctx: Context) -> None:\n    ctx.debug("heard")\n')
+
+    def logged(host, number):
+        """Returns what the tool logs before its result."""
+        host.send(id=number, method="tools/call", params={"name": "tell", "arguments": {}})
+        message = host.until(lambda it: it.get("method") == "notifications/message" or it.get("id") == number)
+        return message.get("params", {}).get("data")
+
+    with Host(gudgeon.start("dev", file)) as host:
+        host.initialize()
+        host.request(1, "logging/setLevel", level="debug")
+        assert logged(host, 2) == "heard"
+        change(file)
+        host.until(is_list_changed)
+        assert logged(host, 3) == "heard"
+
+
 def test_a_subscription_of_2026_07_28_goes_on_after_a_change(gudgeon, file):
     with Host(gudgeon.start("dev", file)) as host:
         listen = {"notifications": {"toolsListChanged": True}, "_meta": META}
