@@ -1,5 +1,5 @@
-//! The user's confirmation of a project's configuration. Whoever made the project, such as the author of a cloned repository,
-//! chose what its servers start, where they send the values of variables, and that they have the names of the user's own.
+//! The user's confirmation of a project's configuration. The author of a cloned repository chose which programs its servers are,
+//! where the values of variables are sent, and perhaps the name of one of the user's own servers.
 
 use std::{
     env,
@@ -58,7 +58,7 @@ pub fn check(
         Consent::Ask if io::stdin().is_terminal() && io::stderr().is_terminal() => {
             ask(server, all)?;
         }
-        // Who writes this in a script has seen the file; a bare name may be meant for a file of the user.
+        // A bare name may be meant for a file of the user; one with its host was chosen by somebody who knew the host's files.
         Consent::Ask if names_host => return Ok(()),
         Consent::Ask => {
             let message = format!(

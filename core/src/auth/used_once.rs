@@ -8,8 +8,8 @@ use crate::protocol::Shares;
 /// The number of ids from which on each owner may use its share only.
 const MAX_IDS: usize = 100_000;
 
-/// The ids that were used. None is forgotten while it would still be accepted, because it could be used again then: where there
-/// is no room, new ones are refused. Owners share the room, so that one of them can't use up all of it.
+/// The ids that were used. None is forgotten while it would still be accepted, because it could be used again then. When very many
+/// are remembered, new ones are refused. Each owner has a share of that number, so that one can't use up all of it.
 #[derive(Debug)]
 pub struct UsedOnce {
     used: HashSet<TokenDigest>,

@@ -293,7 +293,8 @@ impl ClientBuilder {
     /// Returns a warning if credentials leave this machine without encryption.
     fn warning(&self) -> Option<String> {
         let Target::Url(url) = &self.target else { return None };
-        let is_secret = |name: &str| CREDENTIALS.iter().any(|it| name.eq_ignore_ascii_case(it));
+        let is_secret =
+            |name: &str| CREDENTIALS.iter().any(|known| name.eq_ignore_ascii_case(known));
         let has_secret = self.options.headers.iter().any(|(name, _)| is_secret(name));
         #[cfg(feature = "auth")]
         let has_secret = has_secret || self.options.auth.is_some();
@@ -416,9 +417,8 @@ mod tests {
         #[cfg(feature = "auth")]
         {
             let target = Target::url("http://shelf.example/mcp").expect("a URL");
-            let builder = Client::builder(target);
-            let builder =
-                builder.options(|it| it.auth = Some(crate::client::auth::Auth::Token("t".into())));
+            let auth = crate::client::auth::Auth::Token("t".into());
+            let builder = Client::builder(target).options(|options| options.auth = Some(auth));
             assert!(builder.warning().is_some());
         }
     }

@@ -270,7 +270,7 @@ impl From<Refusal> for Refused {
             }
             Refusal::Unavailable => Self::AuthUnavailable,
             Refusal::Failed => Self::Unidentified,
-            Refusal::UnknownPlace => Self::UnknownUrl,
+            Refusal::UnknownUrl => Self::UnknownUrl,
         }
     }
 }

@@ -197,20 +197,20 @@ fn a_server_without_a_known_url_verifies_what_needs_none() {
     let own_audience = || Method::Jwt(Box::new(fixed(&signer)));
     let mut fixture = nowhere(vec![own_audience(), api_keys("Authorization")]);
     assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
-    assert_eq!(refused(fixture.bearer(&token)), Refusal::UnknownPlace);
+    assert_eq!(refused(fixture.bearer(&token)), Refusal::UnknownUrl);
     assert_eq!(
         refused(fixture.check(&[])),
-        Refusal::UnknownPlace,
+        Refusal::UnknownUrl,
         "the challenge names the metadata"
     );
-    assert_eq!(refused(nowhere(vec![introspection()]).bearer("opaque")), Refusal::UnknownPlace);
+    assert_eq!(refused(nowhere(vec![introspection()]).bearer("opaque")), Refusal::UnknownUrl);
 
     let named = Jwt { audiences: Some(vec![RESOURCE.into()]), ..fixed(&signer) };
     let mut fixture = nowhere(vec![Method::Jwt(Box::new(named))]);
     assert_eq!(accepted(fixture.bearer(&token)).subject, "ada");
     let bound = signer.token(json!({ "cnf": { "jkt": "x" } }));
     let proven = [("authorization", &*format!("DPoP {bound}")), ("dpop", "a.b.c")];
-    assert_eq!(refused(fixture.check(&proven)), Refusal::UnknownPlace);
+    assert_eq!(refused(fixture.check(&proven)), Refusal::UnknownUrl);
 }
 
 #[test]

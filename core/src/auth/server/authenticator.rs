@@ -225,7 +225,7 @@ impl Authenticator {
     fn missing(&self, request: Request<'_>) -> Refusal {
         let has_metadata = || self.methods.iter().any(Method::has_issuer);
         match request.place {
-            None if has_metadata() => Refusal::UnknownPlace,
+            None if has_metadata() => Refusal::UnknownUrl,
             _ => Refusal::Missing,
         }
     }
@@ -343,7 +343,7 @@ impl Authenticator {
             }
             Method::Introspection(introspection, _) => {
                 if attempt.facts.audiences(introspection.audiences.as_ref()).is_none() {
-                    return Tried::Refused(Refusal::UnknownPlace);
+                    return Tried::Refused(Refusal::UnknownUrl);
                 }
                 let asked = self.asking.get(&(place, attempt.digest));
                 if let Some((id, _)) = asked {

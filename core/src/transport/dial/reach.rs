@@ -88,7 +88,7 @@ mod tests {
             assert!(reached(address, &elsewhere).await, "{address}");
             assert!(!reached(address, &Reach::Public).await, "{address}");
         }
-        let several = ["192.0.2.1:443", "127.0.0.1:443"].map(|it| it.parse().unwrap());
+        let several = ["192.0.2.1:443", "127.0.0.1:443"].map(|address| address.parse().unwrap());
         let refused = check("host.example", &several, &elsewhere).await.unwrap_err();
         assert!(refused.message.contains("host.example has the address 127.0.0.1"), "{refused}");
     }

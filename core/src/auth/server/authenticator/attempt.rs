@@ -81,7 +81,7 @@ impl Jwt {
             Err(reason) => return Tried::Refused(invalid(reason)),
         };
         let Some(audiences) = attempt.facts.audiences(self.audiences.as_ref()) else {
-            return Tried::Refused(Refusal::UnknownPlace);
+            return Tried::Refused(Refusal::UnknownUrl);
         };
         let keys = match self.keys.get(now) {
             Lookup::Ready(keys) => keys,
@@ -158,7 +158,7 @@ impl Attempt {
         let is_vague =
             matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
         if is_vague
-            || matches!(refusal, Refusal::Unavailable | Refusal::Failed | Refusal::UnknownPlace)
+            || matches!(refusal, Refusal::Unavailable | Refusal::Failed | Refusal::UnknownUrl)
         {
             self.refusal = refusal;
         }

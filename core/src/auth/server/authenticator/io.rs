@@ -78,7 +78,7 @@ pub enum Refusal {
     /// A function of the host failed.
     Failed,
     /// The server does not know its own URL, which access tokens are for.
-    UnknownPlace,
+    UnknownUrl,
 }
 
 /// An input of the authenticator.

@@ -50,7 +50,7 @@ impl Authenticator {
                 return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
             }
             Some(key) => {
-                let Some(place) = request.place else { return Err(Refusal::UnknownPlace) };
+                let Some(place) = request.place else { return Err(Refusal::UnknownUrl) };
                 let (method, url) = (request.method, &*place.url);
                 let expected = dpop_check::Expected { method, url, token, key, unix };
                 let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);

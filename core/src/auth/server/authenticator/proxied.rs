@@ -45,7 +45,7 @@ pub(super) fn verify(
     attempt: &Attempt,
     method: usize,
 ) -> Tried<Arc<Accepted>> {
-    let Some(place) = &attempt.facts.place else { return Tried::Refused(Refusal::UnknownPlace) };
+    let Some(place) = &attempt.facts.place else { return Tried::Refused(Refusal::UnknownUrl) };
     let verified = proxy.verify(&place.resource, attempt.token.expose(), unix);
     let Some((principal, expires)) = verified else {
         return Tried::Refused(invalid("the token is not known here"));
