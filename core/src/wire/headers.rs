@@ -218,6 +218,8 @@ mod tests {
             ("", ""),
             ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
             (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            (" before", "=?base64?IGJlZm9yZQ==?="),
+            ("after ", "=?base64?YWZ0ZXIg?="),
             ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
             ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         ];

@@ -2,7 +2,7 @@
 
 use gudgeon::protocol::*;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 fn parse<T: DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {json}"))
@@ -32,6 +32,18 @@ fn what_is_completed_is_a_template_or_a_prompt() {
     assert_eq!(named("urn:book:{id}"), CompletionTarget::Resource("urn:book:{id}".into()));
     assert_eq!(named("shelf://about"), CompletionTarget::Resource("shelf://about".into()));
     assert_eq!(named("team:greet"), CompletionTarget::Prompt("team:greet".into()));
+}
+
+/// A check of one member and the handler, which gets a map of all, must not see different values.
+#[test]
+fn the_last_of_several_params_with_one_name_counts() {
+    let body = r#"{"jsonrpc":"2.0","method":"acme/moved","params":{"to":"a","from":"x","to":"b"}}"#;
+    let Frame::One(Ok(Message::Notification { params, .. })) = Frame::parse(body.as_bytes()) else {
+        panic!("no notification: {body}")
+    };
+    let whole: Value = parse(params.without_meta().get());
+    assert_eq!(params.get("to").map(RawValue::get), Some("\"b\""));
+    assert_eq!(whole["to"], "b");
 }
 
 /// Each line is a test: a type and samples of it.
