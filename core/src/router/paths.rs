@@ -8,15 +8,26 @@ use super::{
 };
 use crate::error::Error;
 
-/// Returns `true` if the variable's values are checked: `{+x}` and the variables that the options name.
-pub(super) fn is_checked(variable: &Variable, options: &ComponentOptions) -> bool {
+/// Returns `true` if a variable may have this value: it is no path, or a path that stays inside its folder. Paths are the
+/// values of `{+x}`, those of the variables that the options name, and all others before a query that have a slash.
+pub(super) fn accepts(variable: &Variable, value: &Value, options: &ComponentOptions) -> bool {
     let is_in = |names: &[String]| names.contains(&variable.name);
-    (variable.operator == Operator::Reserved || is_in(&options.paths))
-        && !is_in(&options.unchecked_paths)
+    let is_path = variable.operator == Operator::Reserved
+        || is_in(&options.paths)
+        || !variable.is_query() && has_slash(value);
+    !is_path || is_in(&options.unchecked_paths) || stays_inside(value)
+}
+
+fn has_slash(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(has_slash),
+        Value::String(text) => text.contains('/'),
+        _ => false,
+    }
 }
 
 /// Returns `true` if a value is a relative path that stays inside its folder, on every operating system.
-pub(super) fn stays_inside(value: &Value) -> bool {
+fn stays_inside(value: &Value) -> bool {
     match value {
         Value::Array(values) => values.iter().all(stays_inside),
         Value::String(path) => !leaves_folder(path),

@@ -11,7 +11,7 @@ use super::{
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names, paths,
     served::Served,
-    uri_template::{UriTemplate, expand_template},
+    uri_template::{UriTemplate, Variable, expand_template},
 };
 use crate::{
     error::{Error, Fault, FaultKind},
@@ -78,10 +78,11 @@ impl<H> RegisteredTemplate<H> {
     /// Returns the values of the variables in a URI; `None` if it does not match, or a path leads out of its folder.
     pub(super) fn match_uri(&self, uri: &str) -> Option<Vec<(String, Value)>> {
         let values = self.uri.match_uri(uri)?;
-        let mut checked = self.uri.kinds().filter(|it| paths::is_checked(it, &self.options));
-        let leaves =
-            |name: &str| values.iter().any(|(it, value)| it == name && !paths::stays_inside(value));
-        (!checked.any(|it| leaves(&it.name))).then_some(values)
+        let accepts = |variable: &Variable| {
+            let mut own = values.iter().filter(|(name, _)| *name == variable.name);
+            own.all(|(_, value)| paths::accepts(variable, value, &self.options))
+        };
+        self.uri.kinds().all(accepts).then_some(values)
     }
 
     /// Returns the names of the template's variables.

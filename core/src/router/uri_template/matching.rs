@@ -248,18 +248,15 @@ impl Capture {
             }
             return bind_pairs(&self.variables, &pairs, checked_path_text, found);
         }
-        let check = |raw: &str| {
-            checked_path_text(raw).filter(|it| self.operator.allows_reserved() || !it.contains('/'))
-        };
         let mut texts = text.split(self.operator.separator());
         let single = self.variables.len() == 1;
         for variable in &self.variables {
             let value = if variable.explode {
-                Value::from(texts.by_ref().map(check).collect::<Option<Vec<_>>>()?)
+                Value::from(texts.by_ref().map(checked_path_text).collect::<Option<Vec<_>>>()?)
             } else {
                 let raw = if single { Some(text) } else { texts.next() };
                 let Some(raw) = raw else { break };
-                Value::String(within_prefix(variable, check(raw)?)?)
+                Value::String(within_prefix(variable, checked_path_text(raw)?)?)
             };
             found.push((variable.name.clone(), value));
         }

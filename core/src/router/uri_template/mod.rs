@@ -130,11 +130,11 @@ impl UriTemplate {
     /// Returns the values that `uri` was expanded from, percent-decoded, or `None` if it does not match. A value is a
     /// string, or a list of strings for `{x*}`.
     ///
-    /// - `{x}` takes one or more characters of one path segment, `{+x}` spans segments; both take as much as they can.
+    /// - `{x}` takes one or more characters of one path segment, `{+x}` spans segments; both take as much as they can. A value
+    ///   of `{x}` may have a `/`, which is `%2F` in the URI.
     /// - Query variables come in any order and may be absent; query parameters the template doesn't know are ignored.
     /// - Against path traversal, nothing matches where a decoded value of the path has a `..` segment, a backslash or a
-    ///   NUL, or, anywhere but in `{+x}`, a `/`. A value of `{+x}` may still begin with a `/`;
-    ///   [`RegisteredTemplate`](crate::router::RegisteredTemplate) refuses that.
+    ///   NUL. A value may still begin with a `/`; [`RegisteredTemplate`](crate::router::RegisteredTemplate) refuses that.
     /// - Nothing matches where a value has a broken percent escape or is not UTF-8.
     ///
     /// The time is linear in the length of `uri` times the number of the template's parts.
