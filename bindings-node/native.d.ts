@@ -110,6 +110,13 @@ export declare class NativeGroup {
   static fileTargets(path: string, text: string): string
 }
 
+export declare class NativeIntegers {
+  /** Returns the beginning of the strings that stand for integers. */
+  static mark(): string
+  /** Returns a JSON text with strings in place of integers that a number can't hold; null if it has none. */
+  static marked(json: string): string | null
+}
+
 export declare class NativeListening {
   /** Returns the work queue of its handlers; call it once, because the endpoint ends with it. */
   workQueue(): NativeWorkQueue
@@ -264,14 +271,6 @@ export declare class NativeResponseLimit {
   constructor(maxBytes: number)
   /** Returns the reason if the result of a handler's reply is too large; null otherwise. `kind` is that of a reply line. */
   check(method: string, subject: string | undefined | null, kind: number, payload: string): Rejected | null
-}
-
-export declare class NativeResult {
-  /**
-   * Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the
-   * number of its content blocks.
-   */
-  static isData(text: string, blocks: number, isError: boolean): boolean
 }
 
 export declare class NativeSchema {

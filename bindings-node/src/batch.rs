@@ -19,6 +19,7 @@ use gudgeon::{
 use rustc_hash::FxHashMap;
 
 use crate::{
+    big_integers::marked,
     handler::{Handler, VisibilityFilter},
     large_text::LargeText,
     large_texts::LargeTexts,
@@ -364,7 +365,7 @@ fn write_start(
     batch.push(',');
     batch.push_str(&handler.to_string());
     batch.push(',');
-    batch.push_str(input);
+    batch.push_str(&marked(input));
     push_request(batch, context);
     if let Some(names) = names {
         batch.push(',');

@@ -5,6 +5,7 @@
 
 mod authorization_server;
 mod batch;
+mod big_integers;
 mod client;
 mod declare;
 mod error;
@@ -23,7 +24,6 @@ mod paths;
 mod questions;
 mod reader;
 mod reply;
-mod results;
 mod schema;
 mod served_components;
 mod server;

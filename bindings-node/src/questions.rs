@@ -7,6 +7,7 @@ use napi_derive::napi;
 
 use crate::{
     batch::refusal,
+    big_integers::marked,
     shared::{Shared, lock},
     work_queue::integer,
 };
@@ -71,7 +72,7 @@ impl NativeQuestions {
     #[napi(catch_unwind)]
     pub fn take(&self) -> String {
         let outcomes = self.asked.set().take().into_iter().map(|(at, outcome)| match outcome {
-            Ok(result) => format!("[{at},{},null]", result.get()),
+            Ok(result) => format!("[{at},{},null]", marked(result.get())),
             Err(fault) => format!("[{at},null,{}]", refusal(fault)),
         });
         format!("[{}]", outcomes.collect::<Vec<_>>().join(","))

@@ -132,7 +132,9 @@ impl NativeServer {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components<Handler>| {
             components.add(Definition::Method(name.clone()), handler)?;
-            params.iter().try_for_each(|it| components.check_params(&name, it)).map(|()| true)
+            params.iter().try_for_each(|it| components.check_params(&name, it))?;
+            components.refuse_beyond_doubles(&name);
+            Ok(true)
         };
         self.served.change(None, add).map_err(misuse)
     }

@@ -191,10 +191,10 @@ export class Client implements AsyncDisposable {
    * Calls a tool. Questions of the server go to the callbacks of the client's options.
    *
    * @param name - The tool's name; or the name and the arguments in one object, as other SDKs take them.
-   * @param args - The arguments; default: none.
+   * @param args - The arguments; default: none. A BigInt is an integer.
    * @param options - `output`: the schema that validates `data` and gives its type; a Standard Schema may convert it, for
-   *   example strings to dates; without `output`, `data` is the structured content, or else the JSON value in the text, the same in
-   *   every revision; `timeoutMs`; `onProgress`; `signal`; `throwOnError` (default: true).
+   *   example strings to dates, or the JSON in the text; without `output`, `data` is the structured content, or else the text as it
+   *   is; `timeoutMs`; `onProgress`; `signal`; `throwOnError` (default: true).
    * @throws ToolError when the tool fails, unless `throwOnError` is false.
    * @throws ProtocolError when there is no such tool, or the arguments are wrong.
    * @throws CallTimeout when no answer arrives in time.

@@ -83,7 +83,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * @param options - `input` (default: no arguments), `output`, `description`, `annotations`, `timeoutMs` (default: no
    *   limit), …
    * @param handler - Receives the validated arguments and the context. Returns a string, JSON, content, a `ToolResult`, or
-   *   the shape of the official SDKs, `{ content, isError? }`.
+   *   the shape of the official SDKs, `{ content, isError? }`. Integers that a number can't hold, beyond 2^53 - 1, are BigInts, in
+   *   arguments where the schema says nothing about their type, and in results.
    * @throws TypeError if the name is taken or not allowed, or a schema can't be written as JSON Schema.
    *
    * Spec: Server Features › Tools.

@@ -18,10 +18,10 @@ use gudgeon::{
     },
     client::{Progress, Question, Reply},
     error::Error,
-    peer::DataFormats,
+    peer::ToolData,
     protocol::Raw,
 };
-use pyo3::{prelude::*, types::PyBytes};
+use pyo3::{IntoPyObjectExt, prelude::*, types::PyBytes};
 
 use crate::{
     client::describe,
@@ -109,19 +109,6 @@ struct Queue {
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Mailbox(pub(crate) Arc<Entries>);
-
-/// The formats in the data of a tool's result.
-#[pyclass(frozen, name = "DataFormats")]
-#[derive(Debug)]
-pub(crate) struct NativeFormats(DataFormats);
-
-#[pymethods]
-impl NativeFormats {
-    /// Returns the formats by their places, a JSON array of nodes; None if there are none.
-    fn nodes(&self, py: Python<'_>) -> Option<&str> {
-        py.detach(|| self.0.to_json())
-    }
-}
 
 #[pymethods]
 impl Mailbox {
@@ -231,10 +218,17 @@ impl Entry {
         let to = self.to;
         let tuple = match self.content {
             Content::Done(reply) => {
-                let data = reply.data.map(|it| (it.range.start, it.range.end, it.is_unwrapped));
-                let formats = reply.formats.map(NativeFormats);
-                ("done", to, bytes(&reply.result), data, reply.is_input_required, formats)
-                    .into_pyobject(py)
+                // The data's place in the result, or its JSON.
+                let data = match reply.data {
+                    None => py.None(),
+                    Some(ToolData::Structured { range, is_unwrapped }) => {
+                        (range.start, range.end, is_unwrapped).into_py_any(py)?
+                    }
+                    Some(ToolData::Text(json)) => {
+                        PyBytes::new(py, json.as_bytes()).into_py_any(py)?
+                    }
+                };
+                ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
             }
             Content::Failed(error) => match raised(py, &error) {
                 Some(exception) => ("raised", to, exception).into_pyobject(py),

@@ -36,7 +36,6 @@ mod middleware;
 mod monitor;
 mod options;
 mod response_queue;
-mod results;
 mod paths;
 mod pin;
 mod pool;
@@ -80,7 +79,6 @@ mod _native {
         },
         options::{change_problem, check_http, check_options, declared_options, name_problem},
         paths::resolve_inside,
-        results::is_data,
         schema::{form_problem, form_schema, invalid_arguments, portable},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},

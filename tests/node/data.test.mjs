@@ -17,7 +17,9 @@ const VALUES = {
   object: [{ a: [1] }, { a: [1] }],
   string: ["three", "three"],
   quoted: ['"three"', '"three"'],
-  digits: ["3", 3],
+  digits: ["3", "3"],
+  yesInText: ["true", "true"],
+  listInText: ["[1]", "[1]"],
   padded: ["007", "007"],
   date: [new Date(0), "1970-01-01T00:00:00.000Z"],
   url: [new URL("http://a/b"), "http://a/b"],
@@ -32,6 +34,9 @@ for (const revision of eras) {
     await closing(connect(app, { revision }), async (client) => {
       for (const [name, [, data]] of Object.entries(VALUES)) assert.deepEqual((await client.callTool(name)).data, data, name);
       assert.equal((await client.callTool("digits", {}, { output: z.string() })).data, "3");
+      assert.equal((await client.callTool("digits", {}, { output: z.any() })).data, "3");
+      assert.equal((await client.callTool("digits", {}, { output: z.number() })).data, 3);
+      assert.deepEqual((await client.callTool("listInText", {}, { output: z.array(z.number()) })).data, [1]);
       assert.equal((await client.callTool("number", {}, { output: z.number() })).data, 3);
       assert.equal((await client.callTool("number", {}, { output: z.number().transform((it) => it + 1) })).data, 4);
       for (const [name, said] of [["date", "1970-01-01T00:00:00.000Z"], ["url", "http://a/b"], ["integer", "42"], ["string", "three"]]) {

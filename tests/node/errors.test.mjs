@@ -109,7 +109,7 @@ test("nothing that is thrown can break the telling", () => {
   const cyclic = {};
   cyclic.self = cyclic;
   assert.deepEqual(failure(new ProtocolError(-5, "m", cyclic)), { kind: "protocol", code: -5, message: "m" });
-  assert.deepEqual(failure(new ToolError("m", { n: 1n })), { kind: "tool", message: "m" });
+  assert.deepEqual(failure(new ToolError("m", { n: NaN })), { kind: "tool", message: "m" });
   const hostile = new Proxy({}, { get() { throw new Error("no"); }, getPrototypeOf() { throw new Error("no"); } });
   for (const thrown of [Object.create(null), hostile, Object.assign(new Error("x"), { cause: null })]) {
     assert.equal(failure(thrown).kind, "exception");

@@ -49,7 +49,7 @@ test("a value that is not JSON is an error with its place and the fix", () => {
   const cyclic = { a: [{}] };
   cyclic.a[0].up = cyclic;
   const cases = [
-    [{ a: { "b c": [1, 2n] } }, 'the result.a["b c"][1] is a BigInt, which JSON can\'t represent; write Number(…) or String(…)'],
+    [{ a: { "b c": [1, NaN] } }, 'the result.a["b c"][1] is NaN, which JSON can\'t represent; write null or a string'],
     [{ f: () => 1 }, "the result.f is a function, which JSON can't represent"],
     [() => 1, "the result is a function, which JSON can't represent"],
     [cyclic, "the result.a[0].up contains itself (a cycle), which JSON can't represent"],
@@ -70,14 +70,14 @@ test("a value that is not JSON is an error with its place and the fix", () => {
     [[1, 2].values(), "the result is of class Array Iterator, which JSON can't represent; write its contents"],
     [new ToolResult("a", { structuredContent: NaN }), /the result\.structuredContent is NaN/],
     [{ cover: image(new Uint8Array(1), "png") }, /the result\.cover is content inside other data; return content alone/],
-    [new ToolResult("a", { structuredContent: { n: 1n } }), /the result\.structuredContent\.n is a BigInt/],
+    [new ToolResult("a", { structuredContent: { n: 2n ** 64n, m: new Map() } }), /the result\.structuredContent\.m is a Map/],
     [{ get bad() { throw new Error("boom"); } }, /the result can't be written as JSON: Error: boom/],
     [new ResourceResult("a"), /the result is of class ResourceResult; the result class of a tool is ToolResult/],
   ];
   for (const [value, message] of cases) assert.throws(() => toReply("tool", value), { name: "TypeError", message });
 });
 
-test("what JSON writes as a string is plain text, and a BigInt its digits", () => {
+test("what JSON writes as a string is plain text, and a BigInt an integer", () => {
   class Price {
     toJSON() {
       return "1.50 EUR";
@@ -88,6 +88,7 @@ test("what JSON writes as a string is plain text, and a BigInt its digits", () =
     assert.deepEqual(reads(kind, new URL("http://a/b?c")), [TEXT, "http://a/b?c"]);
     assert.deepEqual(reads(kind, new Price()), [TEXT, "1.50 EUR"]);
     assert.deepEqual(toReply(kind, 12345678901234567890n), [JSON_, "12345678901234567890"]);
+    assert.deepEqual(toReply(kind, { a: [-(2n ** 64n), 1n, "2n"] }), [JSON_, '{"a":[-18446744073709551616,1,"2n"]}']);
   }
 });
 

@@ -122,14 +122,14 @@ test("each failure gives exactly one reply, with what the caller may know", asyn
     app.tool("exposed", {}, () => { throw new RangeError("seen"); });
     app.tool("protocol", {}, () => { throw new g.ProtocolError(-32050, "own", { d: 1 }); });
     app.tool("cycle", {}, () => { const a = {}; a.a = a; return a; });
-    app.tool("bigint", {}, async () => ({ n: 1n }));
+    app.tool("map", {}, async () => ({ n: new Map() }));
     app.tool("undefined thrown", {}, () => { throw undefined; });
     app.tool("fits", { output: { type: "object", properties: { a: { type: "number" } }, required: ["a"] } }, () => ({ a: "x" }));
     app.resource("shelf://{id}", {}, ({ id }) => { throw new g.ResourceNotFound("shelf://" + id); });
     await app.run();`.replace('"undefined thrown"', '"undefined"');
   await withServer(source, async (child) => {
     await child.initialize();
-    const names = ["tool", "throws", "rejects", "exposed", "cycle", "bigint", "undefined", "fits"];
+    const names = ["tool", "throws", "rejects", "exposed", "cycle", "map", "undefined", "fits"];
     for (const name of names) child.call(name, name);
     child.call("protocol", "protocol");
     child.send({ id: "missing", method: "resources/read", params: { uri: "shelf://7" } });

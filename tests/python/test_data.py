@@ -1,6 +1,8 @@
 """`data` of a result is the same in every revision, and texts of single values have no quotes."""
 
 import datetime
+import json
+import pickle
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePosixPath
@@ -10,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from gudgeon import Server
+from gudgeon.errors import McpError
 from gudgeon.testing import ERAS, connect_sync
 from gudgeon.types import ToolResult
 
@@ -64,24 +67,60 @@ def test_data_is_the_same_in_every_revision(era: str, annotated: bool, value: An
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_text_that_is_json_is_read_alike_in_every_revision_and_is_a_str_where_that_is_asked_for(era: str) -> None:
-    for text, data in (
-        ('{"a": 1}', {"a": 1}),
-        ("42", 42),
-        ("null", None),
-        ('"quoted"', '"quoted"'),
-        ("007", "007"),
-        ("9007199254740993", "9007199254740993"),
-    ):
-        with connect_sync(serving(text), revision=era) as client:
-            assert client.call_tool("give").data == data
-            assert client.call_tool("give").text == text
-    with connect_sync(serving("42"), revision=era) as client:
-        assert client.call_tool("give", returns=str).data == "42"
-        assert client.call_tool("give", returns=str | None).data == "42"
-        assert client.call_tool("give", returns=int).data == 42
-    with connect_sync(serving("[" * 50_000 + "]" * 50_000), revision=era) as client:
-        assert client.call_tool("give").data == "[" * 50_000 + "]" * 50_000
+def test_a_text_is_never_taken_for_a_value(era: str) -> None:
+    for text in ['{"a": 1}', "42", "3.10", "1e5", "true", "null", '"quoted"', "007", "9007199254740993", "[" * 50_000]:
+        for value in (text, ToolResult(text)):
+            with connect_sync(serving(value), revision=era) as client:
+                result = client.call_tool("give")
+                assert result.data == result.text == text
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("text", "returns", "data"),
+    [
+        ("42", str, "42"),
+        ("42", str | int, "42"),
+        ("42", Any, "42"),
+        ("42", int, 42),
+        ("3.10", Decimal, Decimal("3.10")),
+        ("2026-11-22", datetime.date, DAY),
+        ('{"a": [1]}', dict[str, list[int]], {"a": [1]}),
+        ("null", int | None, None),
+    ],
+    ids=str,
+)
+def test_the_type_that_is_asked_for_is_read_from_the_text_or_else_from_its_json(
+    era: str, text: str, returns: Any, data: Any
+) -> None:
+    with connect_sync(serving(text), revision=era) as client:
+        typed = client.call_tool("give", returns=returns).data
+        assert typed == data and type(typed) is type(data)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_error_of_a_wrong_type_is_about_the_text_unless_that_is_json(era: str) -> None:
+    for text, problem in (("many", "got `str`"), ("[1]", "got `array`")):
+        with connect_sync(serving(text), revision=era) as client, pytest.raises(McpError, match=problem):
+            client.call_tool("give", returns=int)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_text_that_the_handler_wrote_for_its_value_stands_for_it(era: str) -> None:
+    value = {"count": 2, "titles": ["Emma"]}
+    with connect_sync(serving(ToolResult(json.dumps(value), structured_content=value)), revision=era) as client:
+        assert client.call_tool("give").data == value
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_listing_the_tools_changes_no_data(era: str) -> None:
+    with connect_sync(serving(MOMENT, datetime.datetime), revision=era) as client:
+        before = client.call_tool("give")
+        client.list_tools()
+        after = client.call_tool("give")
+        assert (before.data, after.data) == ("2026-11-22T19:30:00Z",) * 2
+        assert pickle.loads(pickle.dumps(after)) == after == before
+        assert pickle.loads(pickle.dumps(after)).data == after.data
 
 
 @pytest.mark.parametrize("era", ERAS)

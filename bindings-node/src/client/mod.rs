@@ -30,7 +30,7 @@ use gudgeon::{
         subscriptions::OpenSubscriptions,
         terminate_servers,
     },
-    client::{self, ClientBuilder, Member, Reply, Target},
+    client::{self, ClientBuilder, Member, Operation, Reply, Target},
     driver::{Boxed, boxed},
     error::{Error, Language},
     protocol::{SubscriptionFilter, json},
@@ -189,7 +189,13 @@ impl NativeClient {
             let queue = Arc::clone(&self.shared.queue);
             options.on_progress = Some(Arc::new(move |step| queue.progress(number, &step)));
         }
-        self.shared.spawn(number, boxed(async move { client.call(operation, options).await }));
+        // Schemas in lists keep rounded limits, so that programs can pass them on with JSON.stringify.
+        let reply = match operation {
+            Operation::List(_) | Operation::ListPage(..) => Queue::reply,
+            _ => Queue::values,
+        };
+        let performing = boxed(async move { client.call(operation, options).await });
+        self.shared.spawn(number, performing, reply);
         Ok(())
     }
 
@@ -213,7 +219,7 @@ impl NativeClient {
             shared.subscriptions.keep(number.into(), subscription.into());
             Ok(nothing())
         });
-        self.shared.spawn(number, subscribing);
+        self.shared.spawn(number, subscribing, Queue::reply);
         Ok(())
     }
 
@@ -225,7 +231,7 @@ impl NativeClient {
             ready.await;
             Ok(nothing())
         });
-        self.shared.spawn(number, waiting);
+        self.shared.spawn(number, waiting, Queue::reply);
     }
 
     /// Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet.
@@ -269,7 +275,7 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn middleware_next(&self, number: u32, run: u32, params: String) {
         let sent = self.shared.middleware.next(run, params.as_bytes());
-        self.shared.spawn(number, boxed(sent));
+        self.shared.spawn(number, boxed(sent), Queue::values);
     }
 
     /// Ends a run of middleware with its result, JSON.
@@ -379,7 +385,13 @@ impl Shared {
         lock(&self.client).as_ref().and_then(|it| it.connected())
     }
 
-    fn spawn(self: &Arc<Self>, number: u32, work: Boxed<Result<Reply, Error>>) {
+    /// Performs work, whose outcome `reply` adds to the queue.
+    fn spawn(
+        self: &Arc<Self>,
+        number: u32,
+        work: Boxed<Result<Reply, Error>>,
+        reply: fn(&Queue, u32, Result<Reply, Error>),
+    ) {
         let Ok(runtime) = runtime() else { return };
         let shared = Arc::clone(self);
         // Held until the task is in the table, so that it can't be removed before.
@@ -387,7 +399,7 @@ impl Shared {
         let task = runtime.spawn(boxed(async move {
             let outcome = with_ticket(number.into(), work).await;
             if lock(&shared.calls).remove(&number).is_some() {
-                shared.queue.reply(number, outcome);
+                reply(&shared.queue, number, outcome);
             }
         }));
         calls.insert(number, task.abort_handle());

@@ -1,11 +1,12 @@
 //! Events of clients for JavaScript: written as JSON by the threads that find them, taken and parsed in batches.
 //!
-//! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, isWrapped?]`
+//! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, data?]`
 //! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a progress report, `[n, 3, result]` a result that
-//! asks for input. `isWrapped` is there for a tool's result with structured content: true if that is an object around the
-//! data. An entry that begins with a string is a notification.
+//! asks for input. `data` is `false` for a tool's result whose structured content is the data, `true` for one whose structured
+//! content is an object around the data, and `[data]` for one whose text stands for the data. An entry that begins with a
+//! string is a notification.
 
-use std::{sync::Mutex, time::Instant};
+use std::{borrow::Cow, sync::Mutex, time::Instant};
 
 use gudgeon::{
     bindings::{
@@ -16,12 +17,16 @@ use gudgeon::{
     },
     client::{ListKind, LogMessage, Progress, Reply, ServerIdentity, describe},
     error::Error,
+    peer::ToolData,
     protocol::json::{self, ObjectWriter},
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
 use super::thrown::error_json;
-use crate::shared::{Wake, lock};
+use crate::{
+    big_integers::marked,
+    shared::{Wake, lock},
+};
 
 /// The number of the client in its mailbox. Each client has a mailbox of its own, so all have the same number.
 const CLIENT: u64 = u64::MAX;
@@ -61,19 +66,41 @@ impl Queue {
     }
 
     pub(super) fn reply(&self, number: u32, outcome: Result<Reply, Error>) {
+        self.push_reply(number, outcome, as_it_is);
+    }
+
+    /// Adds a result as `reply` does; integers that a number can't hold become `BigInt`s.
+    pub(super) fn values(&self, number: u32, outcome: Result<Reply, Error>) {
+        self.push_reply(number, outcome, marked);
+    }
+
+    fn push_reply(
+        &self,
+        number: u32,
+        outcome: Result<Reply, Error>,
+        written: impl Fn(&str) -> Cow<'_, str>,
+    ) {
         let number = u64::from(number);
         self.push(number, Kind::Outcome, |entry| {
             entry.push_str(&number.to_string());
             match outcome {
                 Ok(Reply { result, is_input_required: true, .. }) => {
                     entry.push_str(",3,");
-                    entry.push_str(result.get());
+                    entry.push_str(&written(result.get()));
                 }
                 Ok(Reply { result, data, .. }) => {
                     entry.push_str(",0,");
-                    entry.push_str(result.get());
-                    if let Some(place) = data {
-                        entry.push_str(if place.is_unwrapped { ",true" } else { ",false" });
+                    entry.push_str(&written(result.get()));
+                    match data {
+                        None => (),
+                        Some(ToolData::Structured { is_unwrapped, .. }) => {
+                            entry.push_str(if is_unwrapped { ",true" } else { ",false" });
+                        }
+                        Some(ToolData::Text(json)) => {
+                            entry.push_str(",[");
+                            entry.push_str(&written(&json));
+                            entry.push(']');
+                        }
                     }
                 }
                 Err(error) => {
@@ -113,7 +140,7 @@ impl Queue {
         }
         self.push(CLIENT, Kind::Notification, |entry| {
             entry.push_str("\"log\",");
-            entry.push_str(&event.finish());
+            entry.push_str(&marked(&event.finish()));
         });
     }
 
@@ -163,7 +190,7 @@ impl Queue {
                 entry.push(',');
                 json::push_string(entry, &request.method);
                 entry.push(',');
-                entry.push_str(&request.params);
+                entry.push_str(&marked(&request.params));
             },
         );
     }
@@ -241,4 +268,8 @@ fn facts(server: &ServerIdentity) -> String {
         facts.member("instructions", instructions);
     }
     facts.finish()
+}
+
+fn as_it_is(json: &str) -> Cow<'_, str> {
+    Cow::Borrowed(json)
 }

@@ -1,3 +1,4 @@
+import { parseJson, parseMarked } from "../model/big-integers.js";
 import { Declined, McpError, NotSupported, ProtocolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import type { Asked } from "../model/questions.js";
@@ -41,7 +42,7 @@ export class Asking {
   /** Returns the client's result that came with the call; undefined if there is none or it is invalid. */
   known(question: Asked): Wire | undefined {
     const json = this.call.answer(this.keyOf(question), question.method, paramsOf(question));
-    return json === null ? undefined : (JSON.parse(json) as Wire);
+    return json === null ? undefined : (parseJson(json) as Wire);
   }
 
   /** Discards an answer that the schema refuses; throws once the retry limit is reached. */
@@ -62,7 +63,7 @@ export class Asking {
     const answers: T[] = [];
     while (asked.isOpen) {
       if (alive(asked.send())) await this.#answers(asked.number);
-      for (const [at, result, refusal] of JSON.parse(asked.take()) as Outcome[]) {
+      for (const [at, result, refusal] of parseMarked(asked.take()) as Outcome[]) {
         if (refusal) throw errorOf(refusal);
         try {
           answers[at] = await read(questions[at] as Asked, result ?? {});

@@ -3,8 +3,9 @@ import { inspect, types } from "node:util";
 import {
   Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
 } from "../model/errors.js";
-import { stringify, toJson } from "../model/json.js";
+import { toJson } from "../model/json.js";
 import { DEFAULT_LOGGER } from "../model/logging.js";
+import { stringify } from "../model/stringify.js";
 import type { Logger } from "../model/types/logging.js";
 import type { ErrorClass } from "../model/types/options.js";
 import { isObject } from "../model/values.js";

@@ -1,3 +1,4 @@
+import { parseJson } from "../model/big-integers.js";
 import type { NativeQuestions, NativeWorkQueue } from "../native.js";
 import { principalFromJson, type PrincipalJson } from "../model/principal.js";
 import type { ResourceResult } from "../model/results.js";
@@ -50,7 +51,7 @@ export class CallHandle {
   /** Throws an error after the handler has returned. */
   facts(): Facts {
     const json = this.shared.workQueue.facts(this.slot);
-    if (json !== null) return JSON.parse(json) as Facts;
+    if (json !== null) return parseJson(json) as Facts;
     throw new Error("the context knows its call's facts only until the handler returns; read them before");
   }
 

@@ -1,3 +1,4 @@
+import { parseMarked } from "../model/big-integers.js";
 import type { NativeWorkQueue } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
@@ -131,7 +132,7 @@ export class CallScheduler implements SharedByCalls {
     const batch = this.workQueue.takeBatch();
     if (batch === null) return;
     let hasPending = false;
-    const entries = JSON.parse(batch) as Entry[];
+    const entries = parseMarked(batch) as Entry[];
     // By index here and below, because every call would pay for iterators.
     for (let at = 0; at < entries.length; at++) {
       const entry = entries[at]!;

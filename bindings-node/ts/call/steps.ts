@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
+import { parseJson } from "../model/big-integers.js";
 import { toJson } from "../model/json.js";
 import type { Maybe } from "../model/types/components.js";
 import type { CallHandle } from "./handle.js";
@@ -27,7 +28,7 @@ export class StepJournal {
       // A failed step is not recorded, and may be tried again.
       recorded.catch(() => this.#begun.delete(key));
     }
-    const [value] = JSON.parse(await recorded) as [T];
+    const [value] = parseJson(await recorded) as [T];
     return value;
   }
 

@@ -1,3 +1,5 @@
+import { parseJson } from "../model/big-integers.js";
+import { stringify } from "../model/stringify.js";
 import { checked, native } from "../native.js";
 import { McpError } from "../model/errors.js";
 import { toolResultFromWire, withData, type ToolResult } from "../model/results.js";
@@ -9,30 +11,30 @@ import type { Reply } from "./wire.js";
 /** Returns a tool's result, with `data` validated by the schema if one is given. */
 export function toolResult(name: string, target: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
   const whole = received(`tools/call ${JSON.stringify(name)}`, target, reply.result, checkToolResult, toolResultFromWire);
-  const result = reply.data.length > 0 ? withData(whole, reply.data[0]) : withTextData(whole);
+  const hasData = reply.data.length > 0;
+  const result = hasData ? withData(whole, reply.data[0]) : whole;
   if (output === undefined || result.isError) return result;
-  return typed(result, name, checkOf(output, `callTool(${JSON.stringify(name)}), output`));
+  const check = checkOf(output, `callTool(${JSON.stringify(name)}), output`);
+  return typed(result, name, check, hasData ? undefined : parsedText(result.text));
 }
 
-/** Returns the result with the JSON value in its text as `data`, if the core reads it so. */
-function withTextData(result: ToolResult): ToolResult {
-  const isData = native().NativeResult.isData(result.text, result.content.length, result.isError);
-  return isData ? withData(result, JSON.parse(result.text)) : result;
-}
-
-async function typed(result: ToolResult, name: string, check: Validate): Promise<ToolResult> {
+/** Returns the result with its data as the check gives it back; if the check refuses the text, of the JSON `inText`. */
+async function typed(
+  result: ToolResult,
+  name: string,
+  check: Validate,
+  inText: { readonly value: unknown } | undefined,
+): Promise<ToolResult> {
   const place = `tool ${JSON.stringify(name)}`;
   try {
-    // Revisions before 2025-06-18 carry structured values as text only.
-    const parsed = result.structuredContent === undefined ? parsedText(result.text) : undefined;
-    if (parsed !== undefined) {
+    if (inText !== undefined) {
       try {
-        return withData(result, await check(parsed.value));
+        return withData(result, await check(result.data));
       } catch (error) {
         if (!(error instanceof SchemaMismatch)) throw error;
       }
     }
-    return withData(result, await check(result.structuredContent === undefined ? result.text : result.data));
+    return withData(result, await check(inText === undefined ? result.data : inText.value));
   } catch (error) {
     if (!(error instanceof SchemaMismatch)) throw error;
     throw new McpError(`${place} returned a result that the given output schema refuses: ${error.message}`, {
@@ -46,7 +48,7 @@ async function typed(result: ToolResult, name: string, check: Validate): Promise
 
 function parsedText(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parseJson(text) };
   } catch {
     return undefined;
   }
@@ -65,9 +67,9 @@ function checkOf(schema: unknown, place: string): Validate {
 
 function plainCheck(schema: unknown, place: string): Validate {
   const { json, fill } = compileSchema(schema, place, "full", "output");
-  const compiled = checked(place, () => new (native().NativeSchema)(JSON.stringify(json)));
+  const compiled = checked(place, () => new (native().NativeSchema)(stringify(json) ?? ""));
   return (value) => {
-    const wrong = compiled.violation(JSON.stringify(value));
+    const wrong = compiled.violation(stringify(value) ?? "null");
     if (wrong !== null) throw new SchemaMismatch(wrong, "output");
     return fill ? fill(value) : value;
   };

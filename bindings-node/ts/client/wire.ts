@@ -1,8 +1,10 @@
 import { AsyncResource } from "node:async_hooks";
 
+import { parseMarked } from "../model/big-integers.js";
+import { stringify } from "../model/stringify.js";
 import { checked, type NativeClient } from "../native.js";
 import { Cancelled, ConnectionLost } from "../model/errors.js";
-import { stringify, toJson } from "../model/json.js";
+import { toJson } from "../model/json.js";
 import { KeepAlive } from "../model/keep-alive.js";
 import { loggerOf } from "../model/logging.js";
 import type { Credentials } from "../model/sign-in.js";
@@ -27,8 +29,11 @@ const INPUT_REQUIRED = 3;
 /** Milliseconds of callbacks, after which the event loop continues. */
 const TURN = 20;
 
-/** `isWrapped` is there for a result with structured content: true if that is an object around the data. */
-type Outcome = readonly [number: number, outcome: number, value: unknown, isWrapped?: boolean];
+/**
+ * `data` is there for a tool's result with data: false if that is the structured content, true if the structured content is an
+ * object around it, `[data]` if the text stands for it.
+ */
+type Outcome = readonly [number: number, outcome: number, value: unknown, data?: boolean | readonly [unknown]];
 type ServerEvent =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
@@ -50,7 +55,7 @@ export interface RequestOptions {
 /** The result of a request. */
 export interface Reply {
   readonly result: Wire;
-  /** The structured value of a tool's result, unwrapped; an empty list without one. */
+  /** A tool's data; an empty list if that is the text as it is. */
   readonly data: readonly unknown[];
   readonly isInputRequired: boolean;
 }
@@ -280,7 +285,7 @@ export class ClientWire {
   #drain(): void {
     const end = performance.now() + TURN;
     for (let batch = this.#native.takeBatch(); batch !== null; batch = this.#native.takeBatch()) {
-      for (const entry of JSON.parse(batch) as (Outcome | ServerEvent)[]) {
+      for (const entry of parseMarked(batch) as (Outcome | ServerEvent)[]) {
         if (typeof entry[0] === "number") this.#settle(entry as Outcome);
         else this.#onEvent(entry as ServerEvent);
       }
@@ -298,11 +303,11 @@ export class ClientWire {
     if (this.#reason !== undefined && this.#waiting.size === 0) void this.close();
   }
 
-  #settle([number, outcome, value, isWrapped]: Outcome): void {
+  #settle([number, outcome, value, data]: Outcome): void {
     if (outcome === PROGRESS) return notifyCallback(this.#logger, "onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
     const waiting = this.#take(number);
     if (outcome === FAILED) waiting?.reject(errorOf(value as ReportedError));
-    else waiting?.resolve({ result: value as Wire, data: dataOf(value as Wire, isWrapped), isInputRequired: outcome === INPUT_REQUIRED });
+    else waiting?.resolve({ result: value as Wire, data: dataOf(value as Wire, data), isInputRequired: outcome === INPUT_REQUIRED });
   }
 
   #onEvent(entry: ServerEvent): void {
@@ -367,11 +372,12 @@ export class ClientWire {
   }
 }
 
-/** Returns the structured value of a tool's result, unwrapped; an empty list without one. */
-function dataOf(result: Wire, isWrapped: boolean | undefined): readonly unknown[] {
-  if (isWrapped === undefined) return [];
+/** Returns a tool's data; an empty list if that is the text as it is. */
+function dataOf(result: Wire, data: Outcome[3]): readonly unknown[] {
+  if (data === undefined) return [];
+  if (typeof data !== "boolean") return data;
   const { structuredContent } = result;
-  return [isWrapped ? (structuredContent as { result: unknown }).result : structuredContent];
+  return [data ? (structuredContent as { result: unknown }).result : structuredContent];
 }
 
 /** Calls a callback; logs what it throws, so that other callbacks still run. */

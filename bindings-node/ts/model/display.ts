@@ -1,7 +1,9 @@
+import { stringify } from "./stringify.js";
+
 /** Returns a value as error texts show it. */
 export function display(value: unknown): string {
   try {
-    return shortened(JSON.stringify(value) ?? String(value));
+    return shortened(stringify(value) ?? String(value));
   } catch {
     return shortened(String(value));
   }

@@ -1,12 +1,13 @@
 import { isContent, isMessage } from "./content.js";
+import { stringify } from "./stringify.js";
 
 /**
- * Returns a value as JSON text. `undefined` is left out of objects and is null in lists, as with JSON.stringify. Half of a
- * surrogate pair, as in a string that was cut, becomes U+FFFD.
+ * Returns a value as JSON text. `undefined` is left out of objects and is null in lists, as with JSON.stringify. A BigInt is an
+ * integer. Half of a surrogate pair, as in a string that was cut, becomes U+FFFD.
  *
  * @param place - The name of the value in errors.
- * @throws TypeError for values that JSON would silently lose (NaN, a function, a Map, bytes) or can't represent (a BigInt, a
- *   cycle), with their place.
+ * @throws TypeError for values that JSON would silently lose (NaN, a function, a Map, bytes) or can't represent (a cycle), with
+ *   their place.
  */
 export function toJson(value: unknown, place = "the result"): string {
   let fault: string | undefined;
@@ -20,15 +21,6 @@ export function toJson(value: unknown, place = "the result"): string {
   }
   throw new TypeError(fault);
 }
-
-/** JSON.stringify with halves of surrogate pairs replaced: UTF-8 can't encode them, and many parsers refuse the whole text. */
-export function stringify(value: unknown): string | undefined {
-  const text = JSON.stringify(value) as string | undefined;
-  return text?.includes("\\ud") ? text.replace(ESCAPE, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text;
-}
-
-/** Matches escapes; only halves of surrogate pairs are written as \u escapes of this range. */
-const ESCAPE = /\\(?:ud[89a-f][0-9a-f]{2}|.)/g;
 
 const DEEP = 64;
 
@@ -60,7 +52,6 @@ function isPlain(value: unknown, depth: number): boolean {
 
 /** The slow check: returns what JSON can't represent, and its place. */
 function findFault(value: unknown, place: string, above: Set<object>): string | undefined {
-  if (typeof value === "bigint") return `${place} is a BigInt, which JSON can't represent; write Number(…) or String(…)`;
   if (typeof value === "function" || typeof value === "symbol") return `${place} is a ${typeof value}, which JSON can't represent`;
   if (value instanceof Number) value = Number(value);
   if (typeof value === "number" && !Number.isFinite(value)) return `${place} is ${value}, ${NO_NUMBER}`;

@@ -1,3 +1,4 @@
+import { stringify } from "./stringify.js";
 import type { Principal } from "./types/server.js";
 
 /** A principal as the core writes it. */
@@ -15,5 +16,5 @@ export function principalFromJson({ subject, clientId, scopes, claims }: Princip
 
 /** Returns a principal as JSON for the core. */
 export function principalToJson({ subject, clientId, scopes, claims }: Principal): string {
-  return JSON.stringify({ subject, clientId, scopes: [...(scopes ?? [])], claims: claims ?? {} });
+  return stringify({ subject, clientId, scopes: [...(scopes ?? [])], claims: claims ?? {} }) ?? "";
 }

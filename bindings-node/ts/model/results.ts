@@ -28,8 +28,10 @@ export class ToolResult<D = unknown> {
   readonly isError: boolean;
   readonly meta: Meta;
   /**
-   * The structured content, validated by the call's `output` schema if there is one; without structured content, the JSON value that
-   * the only text holds, or the text. Dates, decimals and bytes are strings, as in JSON; a Standard Schema in `output` may convert them.
+   * The structured content; without structured content, the text as it is. A call's `output` schema validates it; if it refuses
+   * the text, it validates the JSON in it. Integers that a number can't hold, beyond 2^53 - 1, are BigInts; dates, decimals and bytes
+   * are strings, as in JSON; a Standard Schema in `output` may convert them. A Gudgeon server marks text that stands for structured content in revisions that can't carry that, so that
+   * `data` is the same in every revision.
    */
   readonly data: D;
   /** All text content, joined by line breaks. */

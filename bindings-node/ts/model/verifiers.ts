@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 
 import { audience, checkAuthOptions, duration, filled, jsonObject, type Known, strings } from "./auth-options.js";
+import { parseJson } from "./big-integers.js";
 import { type PrincipalJson, principalToJson } from "./principal.js";
 import type { ApiKeysOptions, IntrospectionOptions, JwtOptions, Verifier } from "./types/auth.js";
 import type { Principal } from "./types/server.js";
@@ -109,7 +110,7 @@ function digested(key: string): string {
 
 function ownerOf(owner: unknown, place: string): PrincipalJson {
   if (typeof owner === "string") return { subject: owner, scopes: [], claims: {} };
-  if (isObject(owner) && typeof owner["subject"] === "string") return JSON.parse(principalToJson(owner as unknown as Principal)) as PrincipalJson;
+  if (isObject(owner) && typeof owner["subject"] === "string") return parseJson(principalToJson(owner as unknown as Principal)) as PrincipalJson;
   throw new TypeError(`${place} must be a principal or a subject, such as "ada"`);
 }
 

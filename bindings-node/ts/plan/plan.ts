@@ -1,3 +1,4 @@
+import { parseJson } from "../model/big-integers.js";
 import { native } from "../native.js";
 import { toJson } from "../model/json.js";
 import { then } from "../model/promises.js";
@@ -79,12 +80,12 @@ function around(server: PlanOwner, kind: Plan["kind"], { method, key, argument =
   return (input, ctx) => {
     if (!server.hasMiddleware(method)) return call(input, ctx);
     const { NativeMiddleware } = native();
-    const params = JSON.parse(NativeMiddleware.params(kind, key, argument, toJson(input))) as Wire;
+    const params = parseJson(NativeMiddleware.params(kind, key, argument, toJson(input))) as Wire;
     const before = toJson(params);
     return server.around(method, params, ctx, () => {
       const after = toJson(params);
       const changed = after === before ? null : NativeMiddleware.input(kind, after);
-      return call(changed === null ? input : (JSON.parse(changed) as Wire), ctx);
+      return call(changed === null ? input : (parseJson(changed) as Wire), ctx);
     });
   };
 }

@@ -1,3 +1,4 @@
+import { parseJson } from "../model/big-integers.js";
 import { isObject } from "../model/values.js";
 import { SchemaMismatch } from "../schema/compile.js";
 import type { JsonObject } from "../schema/portable.js";
@@ -42,7 +43,7 @@ export function decodeTexts(json: JsonObject, given: Readonly<Record<string, str
 
 function decode(name: string, text: string, type: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     if (CHECKS[type]?.(value) ?? true) return value;
   } catch {
     // Invalid JSON is reported below.
@@ -55,8 +56,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 const CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  integer: Number.isInteger,
-  number: (value) => typeof value === "number",
+  integer: (value) => Number.isInteger(value) || typeof value === "bigint",
+  number: (value) => typeof value === "number" || typeof value === "bigint",
   boolean: (value) => typeof value === "boolean",
   null: (value) => value === null,
   array: Array.isArray,

@@ -66,9 +66,8 @@ function toolReply(value: unknown, hasContentKey: boolean): Reply {
   return dataReply(value);
 }
 
-/** The reply for data. A value that JSON writes as a string (a Date, a URL) is plain text, and a BigInt its digits. */
+/** The reply for data. A value that JSON writes as a string (a Date, a URL) is plain text. */
 function dataReply(value: unknown): Reply {
-  if (typeof value === "bigint") return [ReplyKind.json, String(value)];
   const json = toJson(value);
   if (json.startsWith('"')) return [ReplyKind.text, JSON.parse(json) as string];
   return [ReplyKind.json, json];

@@ -1,6 +1,8 @@
+import { parseJson } from "../model/big-integers.js";
 import { brandClass } from "../model/brand.js";
 import { toJson } from "../model/json.js";
 import { isPromise } from "../model/promises.js";
+import { stringify } from "../model/stringify.js";
 import type { Maybe } from "../model/types/components.js";
 import type { TypedJsonSchema } from "../model/types/schema.js";
 import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } from "../model/types/standard-schema.js";
@@ -61,7 +63,7 @@ export function compileSchema(schema: unknown, place: string, profile: Profile =
 export function compileInput(schema: unknown, place: string, profile: Profile = "portable", noun: Noun = "argument"): CompiledSchema {
   const compiled = compileSchema(schema, place, profile, "input", noun);
   const { json } = compiled;
-  const typed = native().NativeSchema.ofObject(JSON.stringify(json));
+  const typed = native().NativeSchema.ofObject(stringify(json) ?? "");
   if (typed === null) {
     const found = typeof json["type"] === "string" ? `of type "${json["type"]}"` : "of any type";
     throw new TypeError(
@@ -69,7 +71,7 @@ export function compileInput(schema: unknown, place: string, profile: Profile = 
         'wrap it, as in z.object({ value: … }) or { type: "object", properties: { value: … } }',
     );
   }
-  return { ...compiled, json: JSON.parse(typed) as JsonObject };
+  return { ...compiled, json: parseJson(typed) as JsonObject };
 }
 
 /** Returns only the library's validation; undefined for a plain JSON Schema. */
@@ -143,7 +145,7 @@ function plain(schema: unknown, place: string): JsonObject {
   } catch (error) {
     throw new TypeError(`${place}: ${(error as Error).message}; a JSON Schema is plain data, so use $ref for a recursive type`, { cause: error });
   }
-  return JSON.parse(written) as JsonObject;
+  return parseJson(written) as JsonObject;
 }
 
 function validateBy(standard: Standard, side: Side, noun: Noun): Validate {

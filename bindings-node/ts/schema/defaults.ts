@@ -1,3 +1,5 @@
+import { parseJson } from "../model/big-integers.js";
+import { stringify } from "../model/stringify.js";
 import { isObject } from "../model/values.js";
 import { native } from "../native.js";
 import type { JsonObject } from "./portable.js";
@@ -14,7 +16,7 @@ export function defaultsOf(json: JsonObject): ((value: unknown) => unknown) | un
   const targets = new Map<string, unknown>();
   const follow = (reference: string): unknown => {
     if (!targets.has(reference)) {
-      targets.set(reference, JSON.parse(native().NativeSchema.target(JSON.stringify(json), reference) ?? "null"));
+      targets.set(reference, parseJson(native().NativeSchema.target(stringify(json) ?? "", reference) ?? "null"));
     }
     return targets.get(reference);
   };

@@ -1,3 +1,5 @@
+import { parseJson } from "../model/big-integers.js";
+import { stringify } from "../model/stringify.js";
 import { native } from "../native.js";
 import { isPromise } from "../model/promises.js";
 import type { Maybe } from "../model/types/components.js";
@@ -23,7 +25,7 @@ export function formOf(schema: unknown, message: string): Form {
     form = makeForm(schema, `elicit(${JSON.stringify(message)})`);
     known.set(schema as object, form);
   }
-  const problem = form.isAskable ? null : native().NativeSchema.formProblem(message, JSON.stringify(form.schema));
+  const problem = form.isAskable ? null : native().NativeSchema.formProblem(message, stringify(form.schema) ?? "");
   if (problem !== null) throw new TypeError(problem);
   form.isAskable = true;
   return form;
@@ -33,9 +35,9 @@ function makeForm(schema: unknown, place: string): Form {
   const { json, validate, fill } = compileSchema(schema, place);
   // An object is asked by its fields, and never missing.
   const isRequired = isObject(json["properties"]) || !("default" in json || (validate && acceptsUndefined(validate)));
-  const [written, isValue] = native().NativeSchema.form(JSON.stringify(json), validate ? "validated" : "plain", isRequired);
+  const [written, isValue] = native().NativeSchema.form(stringify(json) ?? "", validate ? "validated" : "plain", isRequired);
   return {
-    schema: JSON.parse(written) as JsonObject,
+    schema: parseJson(written) as JsonObject,
     isAskable: false,
     read(content) {
       const given = isObject(content) ? content : {};

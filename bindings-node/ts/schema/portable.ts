@@ -1,3 +1,5 @@
+import { parseJson } from "../model/big-integers.js";
+import { stringify } from "../model/stringify.js";
 import { native } from "../native.js";
 
 export type JsonObject = Record<string, unknown>;
@@ -11,7 +13,7 @@ const HINT =
  */
 export function portable(schema: JsonObject, place: string): JsonObject {
   try {
-    return JSON.parse(native().NativeSchema.portable(JSON.stringify(schema))) as JsonObject;
+    return parseJson(native().NativeSchema.portable(stringify(schema) ?? "")) as JsonObject;
   } catch (error) {
     throw new TypeError(`${place}: ${(error as Error).message}; ${HINT}`, { cause: error });
   }

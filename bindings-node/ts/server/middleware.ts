@@ -1,6 +1,7 @@
 import { CallContext } from "../call/context.js";
 import { ProtocolError, ToolError } from "../model/errors.js";
 import { isQuestion } from "../model/questions.js";
+import { stringify } from "../model/stringify.js";
 import type { Middleware } from "../model/types/context.js";
 import { checked, native, type Rejected } from "../native.js";
 import { type ComponentKind, toReply } from "../plan/replies.js";
@@ -24,7 +25,7 @@ export const middleware = {
   /** Writes each request and its outcome to stderr; with `params: true` (default: false) its params as well. */
   logging({ params = false }: { params?: boolean | undefined } = {}): Middleware {
     return async (request, next) => {
-      console.error(params ? `${subjectOf(request)} ${singleLine(JSON.stringify(request.params))}` : subjectOf(request));
+      console.error(params ? `${subjectOf(request)} ${singleLine(stringify(request.params) ?? "")}` : subjectOf(request));
       try {
         const result = await next();
         console.error(`${subjectOf(request)} is done`);

@@ -1,3 +1,4 @@
+import { stringify } from "../model/stringify.js";
 import { checked, native } from "../native.js";
 import { checkedAnnotations, checkedToolAnnotations } from "../model/annotations.js";
 import { refuseUnknown } from "../model/checks.js";
@@ -48,6 +49,8 @@ export function registerTool(
       annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
       // The library validates as well, and its messages reach the model.
       validates: given.validate !== undefined,
+      // A library refuses BigInts where it expects numbers.
+      hasDoublesOnly: given.validate === undefined,
       // A plain JSON Schema is closed only if it says so itself.
       closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
       concurrency,
@@ -160,9 +163,9 @@ function paramsOf(core: ServerCore, place: string, options: { params: Schema }):
 function checkedCall(core: ServerCore, place: string, options: { params: Schema }, handler: Handle): HandlerSpec["call"] {
   const { json, validate, fill } = paramsOf(core, place, options);
   if (validate) return (params, ctx) => then(validate(params), (given) => handler(given, ctx));
-  const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
+  const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(stringify(json) ?? ""));
   return (params, ctx) => {
-    const problem = compiled.violation(JSON.stringify(params));
+    const problem = compiled.violation(stringify(params) ?? "null");
     if (problem !== null) throw new ProtocolError(-32602, `Invalid params: ${problem}`);
     return handler(fill ? fill(params) : params, ctx);
   };

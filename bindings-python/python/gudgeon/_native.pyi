@@ -922,12 +922,6 @@ def invalid_arguments(schema: str, arguments: bytes) -> str | None:
     Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
     """
 
-def is_data(text: str, blocks: SupportsIndex, is_error: bool) -> bool:
-    """
-    Returns whether the data of a result without structured content is the JSON value in its text. `blocks` is the number
-    of its content blocks.
-    """
-
 def key_pair_for_tests() -> tuple[str, str]:
     """
     Returns a new private key for ES256, as PEM, and its public key, a JWK as JSON.

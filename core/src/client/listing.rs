@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    peer::{KnownTools, ListKind, ListedTools, Page, Pages},
+    peer::{ListKind, ListedTools, Page, Pages},
     protocol::{Raw, code},
     transport::off_thread::off_thread_if_large,
 };
@@ -108,13 +108,6 @@ impl Connected {
             && let Err(error) = Box::pin(self.list_all(ListKind::Tools, &call.listing())).await
         {
             tracing::debug!(%error, "the tools could not be listed");
-        }
-    }
-
-    /// Records that the program has a list.
-    pub(super) fn was_listed(&self, kind: ListKind) {
-        if kind == ListKind::Tools {
-            self.with_tools(KnownTools::use_formats);
         }
     }
 }

@@ -165,8 +165,7 @@ impl Client {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(name(Error { data: Some(result), ..error }));
         }
-        let (data, formats) = (read.data, read.formats);
-        Ok(Reply { result, data, formats, is_input_required: false })
+        Ok(Reply { result, data: read.data, is_input_required: false })
     }
 }
 

@@ -337,9 +337,9 @@ impl ToolResult {
         Ok(Self { result, data: reply.data().map(ToOwned::to_owned) })
     }
 
-    /// Deserializes the structured content. Without structured content, deserializes the JSON value that is the only
-    /// text, or else the text as a string. Errors if the type does not fit. Types that serde reads from strings, such as
-    /// those for dates, UUIDs and decimals, may be used in every revision.
+    /// Deserializes the structured content. Without structured content, deserializes the text as a string, or else, if the
+    /// type does not fit, as JSON. Errors if neither fits. Types that serde reads from strings, such as those for dates,
+    /// UUIDs and decimals, may be used in every revision.
     pub fn data<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Error> {
         let parsed = match &self.data {
             Some(data) => serde_json::from_str(data),
@@ -351,16 +351,18 @@ impl ToolResult {
         })
     }
 
-    /// Deserializes the JSON value in the text, or else the text itself.
+    /// Deserializes the text itself, or else the JSON in it.
     fn text_data<T: for<'de> serde::Deserialize<'de>>(&self) -> serde_json::Result<T> {
         let text = self.text();
-        let is_error = self.is_error == Some(true);
-        let is_data = peer::is_data(&text, self.content.len(), is_error);
-        let value = is_data.then(|| serde_json::from_str(&text).ok()).flatten();
-        value.map_or_else(|| serde_json::from_value(serde_json::Value::String(text)), Ok)
+        serde_json::from_value(serde_json::Value::String(text.clone())).or_else(|misfit| {
+            match serde_json::from_str(&text) {
+                Err(error) if !error.is_data() => Err(misfit),
+                read => read,
+            }
+        })
     }
 
-    /// Returns the structured content as JSON, `None` if there is none.
+    /// Returns the structured content, or the text that stands for it, as JSON; `None` if there is neither.
     #[doc(hidden)] // For the tests; programs call `data`.
     pub fn raw_data(&self) -> Option<&str> {
         self.data.as_deref()

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use super::connection::{OnProgress, Question};
 use crate::{
-    peer::{DataFormats, DataPlace, ListKind},
+    peer::{ListKind, ToolData},
     protocol::{self, CompletionTarget, LoggingLevel, Method, Raw},
 };
 
@@ -114,18 +114,20 @@ pub struct CallOptions {
 pub struct Reply {
     /// The server's result, or the JSON that the operation defines.
     pub result: Raw,
-    /// The place of a tool's data in `result`; `None` if the result has only content.
-    pub data: Option<DataPlace>,
-    /// The formats in a tool's data, for languages that have types for them; `None` if it has none.
-    pub formats: Option<DataFormats>,
+    /// A tool's data; `None` if it is the text as it is.
+    pub data: Option<ToolData>,
     /// True if the server requires answers first; only for [`Operation::CallToolRound`].
     pub is_input_required: bool,
 }
 
 impl Reply {
-    /// Returns a tool's structured content without its wrapper, as JSON; `None` if the result has only content.
+    /// Returns a tool's structured content without its wrapper, or the text that stands for it, as JSON; `None` if the data
+    /// is the text as it is.
     pub fn data(&self) -> Option<&str> {
-        self.data.as_ref().and_then(|it| self.result.get().get(it.range.clone()))
+        match self.data.as_ref()? {
+            ToolData::Structured { range, .. } => self.result.get().get(range.clone()),
+            ToolData::Text(json) => Some(json),
+        }
     }
 }
 
@@ -148,6 +150,6 @@ impl From<&protocol::Question> for Question {
 
 impl From<Raw> for Reply {
     fn from(result: Raw) -> Self {
-        Self { result, data: None, formats: None, is_input_required: false }
+        Self { result, data: None, is_input_required: false }
     }
 }

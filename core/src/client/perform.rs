@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, KnownTools, Round},
+    peer::{self, KnownTools, Round, ToolData},
     protocol::{Method, MethodName, Raw, code, json},
     session::client::{Change, ListKind as ChangedList},
     transport::off_thread::{LARGE, off_thread, off_thread_if_large},
@@ -55,14 +55,9 @@ impl Connected {
         match operation {
             Operation::List(kind) => {
                 let (items, bytes) = self.list_all(*kind, call).await?;
-                self.was_listed(*kind);
                 Ok(off_thread_if_large(bytes, move || json::to_raw(&items)).await.into())
             }
-            Operation::ListPage(kind, cursor) => {
-                let page = self.fetch_page(*kind, cursor.clone(), call).await?;
-                self.was_listed(*kind);
-                Ok(page)
-            }
+            Operation::ListPage(kind, cursor) => self.fetch_page(*kind, cursor.clone(), call).await,
             Operation::CallTool { name, arguments } => {
                 self.run_tool(name, arguments.as_ref(), call).await
             }
@@ -126,7 +121,10 @@ impl Connected {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(self.name(Error { data: Some(result), ..error }));
         }
-        let size = verdict.data.as_ref().map_or(0, |it| it.range.len());
+        let size = match &verdict.data {
+            Some(ToolData::Structured { range, .. }) => range.len(),
+            Some(ToolData::Text(_)) | None => 0,
+        };
         match self.check_result(name, &result, size, call).await {
             Ok(()) => (),
             Err(error) if error.kind == ErrorKind::Timeout => return Err(self.name(error)),
@@ -138,8 +136,7 @@ impl Connected {
                 checked.map_err(|it| self.name(it))?;
             }
         }
-        let (data, formats) = (verdict.data, verdict.formats);
-        Ok(Reply { result, data, formats, is_input_required: false })
+        Ok(Reply { result, data: verdict.data, is_input_required: false })
     }
 
     /// Checks a tool's result, whose data has this size in bytes.

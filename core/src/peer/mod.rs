@@ -1,23 +1,19 @@
 //! Sans-IO processing of a server's responses on the client: pages, rounds of questions, tool results,
 //! results to reuse, subscriptions.
 
-mod data_formats;
 mod pages;
 mod results;
 mod rounds;
 pub mod subscriptions;
-mod text_data;
 mod tools;
 mod values;
 
-pub use data_formats::DataFormats;
 pub use pages::{ListKind, Page, Pages};
 pub use results::ResultCache;
 pub use rounds::{Round, with_answers};
-pub use text_data::is_data;
 pub use tools::{
-    DataPlace, ExpectedTools, KnownTools, ListedSchema, ListedTools, ParsedToolResult,
-    check_arguments, check_result,
+    KnownTools, ListedSchema, ListedTools, ParsedToolResult, ToolData, check_arguments,
+    check_result,
 };
 
 pub(crate) use self::values::count_values;

@@ -3,7 +3,7 @@
 mod listed;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -12,7 +12,6 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
 pub use self::listed::ListedTools;
-use super::data_formats::{DataFormats, FoundFormats};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
@@ -20,7 +19,7 @@ use crate::{
         valid_json::{ValidMember, members},
     },
     schema::{Schema, SchemaError, Subject},
-    wire::{ParamHeader, inexpressible, mirror},
+    wire::{ParamHeader, inexpressible, json_text, mirror},
 };
 
 /// The tools of a server, as last listed.
@@ -30,22 +29,8 @@ pub struct KnownTools {
     is_complete: bool,
     /// The tools of an earlier connection, each with true if it is repeatable. Used until this connection's are known.
     expected: HashMap<String, bool>,
-    /// True once the program has listed tools. From then on data has the formats that output schemas name; lists that
-    /// only some transports and revisions need make no difference.
-    has_formats: bool,
-    /// The tools whose formats the program used before the list changed. They are listed again before the next result is
-    /// read, so that its data has the same types as before.
-    formatted: HashSet<String>,
     /// The number of times that the tools were forgotten.
     version: u64,
-}
-
-/// The expectations of a server's tools after it was connected again, until they are listed.
-#[derive(Debug)]
-pub struct ExpectedTools {
-    repeatable: HashMap<String, bool>,
-    has_formats: bool,
-    formatted: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -65,35 +50,32 @@ struct KnownTool {
 pub struct ListedSchema {
     text: Raw,
     compiled: OnceLock<Result<Option<Schema>, SchemaError>>,
-    formats: FoundFormats,
 }
 
 /// The interpretation of a tool's result.
 #[derive(Clone, Debug)]
 pub struct ParsedToolResult {
-    /// The place of the data; `None` if the result has only content.
-    pub data: Option<DataPlace>,
+    /// The data; `None` if it is the text as it is.
+    pub data: Option<ToolData>,
     /// The error text of a failed call.
     pub failure: Option<String>,
     /// True if `data` can be determined only with the tool's output schema.
     pub needs_schema: bool,
-    /// The formats in the data; `None` if it certainly has none, or the program has not listed the tool.
-    pub formats: Option<DataFormats>,
 }
 
-/// The place of a tool's data, its structured content without the wrapper, in the JSON of its result.
+/// The JSON value that a tool returned for programs.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DataPlace {
-    pub range: Range<usize>,
-    /// True if the structured content is an object around the data.
-    pub is_unwrapped: bool,
+pub enum ToolData {
+    /// The structured content without its wrapper, at this place in the JSON of the result; `is_unwrapped` is true if it
+    /// had a wrapper.
+    Structured { range: Range<usize>, is_unwrapped: bool },
+    /// JSON in the result's text, which stands for structured content.
+    Text(String),
 }
 
 impl KnownTools {
     /// Adds tools of a list; `is_complete` is true if they are the whole list.
     pub fn learn(&mut self, listed: ListedTools, is_complete: bool) {
-        // The new schemas were not used yet.
-        self.formatted = self.formatted();
         if is_complete {
             self.tools.clear();
             self.is_complete = true;
@@ -108,13 +90,7 @@ impl KnownTools {
 
     /// Forgets all tools, because the list has changed or may have.
     pub fn forget(&mut self) {
-        let (formatted, has_formats) = (self.formatted(), self.has_formats);
-        *self = Self { has_formats, formatted, version: self.version + 1, ..Self::default() };
-    }
-
-    /// Records that the program has listed tools.
-    pub fn use_formats(&mut self) {
-        self.has_formats = true;
+        *self = Self { version: self.version + 1, ..Self::default() };
     }
 
     /// Returns whether the tool is known from a list.
@@ -131,30 +107,16 @@ impl KnownTools {
         }
     }
 
-    /// Returns the expectations of these tools over the next connection.
-    pub fn expected(&self) -> ExpectedTools {
+    /// Returns the names of the tools, each with true if it is repeatable, for [`KnownTools::expect`] of the next
+    /// connection.
+    pub fn expected(&self) -> HashMap<String, bool> {
         let known = self.tools.iter().map(|(name, tool)| (name.clone(), tool.is_repeatable));
-        ExpectedTools {
-            repeatable: self.expected.clone().into_iter().chain(known).collect(),
-            has_formats: self.has_formats,
-            formatted: self.formatted(),
-        }
+        self.expected.clone().into_iter().chain(known).collect()
     }
 
     /// Sets the expectations of tools that are not known yet.
-    pub fn expect(&mut self, expected: ExpectedTools) {
-        let ExpectedTools { repeatable, has_formats, formatted } = expected;
-        (self.expected, self.has_formats, self.formatted) = (repeatable, has_formats, formatted);
-    }
-
-    fn formatted(&self) -> HashSet<String> {
-        let is_in_use =
-            |tool: &KnownTool| tool.output.as_ref().is_some_and(|it| it.formats.are_in_use());
-        let known = self.tools.iter().filter(|(_, tool)| is_in_use(tool));
-        // Tools stay here until a whole list is without them.
-        let is_there = |name: &String| !self.is_complete || self.tools.contains_key(name);
-        let earlier = self.formatted.iter().filter(|it| is_there(it)).cloned();
-        known.map(|(name, _)| name.clone()).chain(earlier).collect()
+    pub fn expect(&mut self, expected: HashMap<String, bool>) {
+        self.expected = expected;
     }
 
     /// Returns the HTTP headers that repeat arguments of a call.
@@ -188,25 +150,16 @@ impl KnownTools {
                 true => format!("tool {name:?} failed without a message"),
                 false => said,
             };
-            let data = wire.structured_content.map(|it| data_place(&it, None));
             let failure = Some(failure);
-            return Ok(ParsedToolResult { data, failure, needs_schema: false, formats: None });
+            return Ok(ParsedToolResult { data: wire.data(None), failure, needs_schema: false });
         }
         let known = self.tools.get(name);
         let is_wrapped = known.is_some_and(|it| it.is_wrapped) || wire.says_wrapped();
         let inner = wire.structured_content.as_ref().and_then(|it| only_result(it.value));
         let is_ambiguous = inner.is_some() && !is_wrapped;
-        let data = wire.structured_content.map(|it| data_place(&it, inner.filter(|_| is_wrapped)));
-        // A text stands for the value itself.
-        let is_unwrapped = data.as_ref().map_or(is_wrapped, |it| it.is_unwrapped);
-        let is_formatted = self.has_formats && self.formatted.contains(name);
-        let output = known.and_then(|it| it.output.as_ref()).filter(|_| self.has_formats);
-        Ok(ParsedToolResult {
-            data,
-            failure: None,
-            needs_schema: (is_ambiguous || is_formatted) && !self.knows(name),
-            formats: output.and_then(|it| DataFormats::of(it, is_unwrapped)),
-        })
+        let data = wire.data(inner.filter(|_| is_wrapped));
+        let needs_schema = is_ambiguous && !self.knows(name);
+        Ok(ParsedToolResult { data, failure: None, needs_schema })
     }
 
     /// Returns the input schema of a tool, for [`check_arguments`].
@@ -264,15 +217,7 @@ pub fn check_arguments(name: &str, schema: &ListedSchema, arguments: &str) -> Re
 
 impl ListedSchema {
     fn new(text: Raw) -> Arc<Self> {
-        Arc::new(Self { text, compiled: OnceLock::new(), formats: FoundFormats::default() })
-    }
-
-    pub(super) fn text(&self) -> &str {
-        self.text.get()
-    }
-
-    pub(super) fn formats(&self) -> &FoundFormats {
-        &self.formats
+        Arc::new(Self { text, compiled: OnceLock::new() })
     }
 
     /// Returns whether a check of a small value takes little time. Compiling the schema may take longer.
@@ -309,14 +254,6 @@ struct Wire<'a> {
     result_type: ResultType,
 }
 
-/// Returns the place of the data in the result. `inner` is its place in the structured content, if that is a wrapper.
-fn data_place(structured: &ValidMember<'_>, inner: Option<Range<usize>>) -> DataPlace {
-    let Range { start, end } = structured.place;
-    let is_unwrapped = inner.is_some();
-    let range = inner.map_or(start..end, |it| start + it.start..start + it.end);
-    DataPlace { range, is_unwrapped }
-}
-
 impl<'a> Wire<'a> {
     fn read(result: &'a Raw) -> Result<Self, Error> {
         if !result.get().starts_with('{') {
@@ -351,6 +288,17 @@ fn read_member<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
 }
 
 impl Wire<'_> {
+    /// Returns the data. `inner` is its place in the structured content, if that is a wrapper.
+    fn data(&self, inner: Option<Range<usize>>) -> Option<ToolData> {
+        let Some(structured) = &self.structured_content else {
+            return json_text(self.content?, self.meta?).map(ToolData::Text);
+        };
+        let Range { start, end } = structured.place;
+        let is_unwrapped = inner.is_some();
+        let range = inner.map_or(start..end, |it| start + it.start..start + it.end);
+        Some(ToolData::Structured { range, is_unwrapped })
+    }
+
     fn text(&self) -> String {
         #[derive(Deserialize)]
         struct Text {

@@ -17,6 +17,9 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// A key of this library: the key of a server's question, used in tests.
 pub const QUESTION_KEY: &str = "gudgeon/key";
+/// A key of this library: true if the text of a tool's result is the JSON of structured content that the revision can't
+/// carry.
+pub const JSON_TEXT: &str = "gudgeon/jsonText";
 
 /// The members of `_meta` that the protocol defines; any others belong to the user.
 #[derive(Clone, Copy, Debug, Default)]

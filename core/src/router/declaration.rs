@@ -63,6 +63,9 @@ struct Options {
     /// `true` if a tool rejects arguments that its input schema does not name.
     #[serde(default)]
     closed: bool,
+    /// `true` if the numbers of a tool's handler are doubles, so that larger integers are refused.
+    #[serde(default)]
+    has_doubles_only: bool,
     /// `true` if a tool's handler validates its arguments itself.
     #[serde(default)]
     validates: bool,
@@ -143,6 +146,9 @@ impl<H: Clone> Components<H> {
                     tool.input_schema = schema::closed(tool.input_schema);
                 }
                 let mut component = RegisteredTool::new(tool, handler)?;
+                if options.has_doubles_only {
+                    component.refuse_beyond_doubles();
+                }
                 if let Some(schema) = &validated {
                     component.validated_by_handler(schema)?;
                 }

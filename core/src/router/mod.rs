@@ -210,6 +210,15 @@ impl<H> Components<H> {
         Ok(())
     }
 
+    /// Refuses integers that a double can't hold in the params of this method, where their schema names types.
+    #[doc(hidden)] // For the language bindings.
+    pub fn refuse_beyond_doubles(&mut self, method: &str) {
+        if let Some(schema) = Arc::make_mut(&mut self.params).get_mut(method).and_then(Arc::get_mut)
+        {
+            schema.refuse_beyond_doubles();
+        }
+    }
+
     /// Errors if middleware for one of these methods would never run: a name that is neither `*`, a client request, a
     /// registered method nor a valid vendor method.
     #[doc(hidden)] // For the drivers and the language bindings.

@@ -85,6 +85,13 @@ impl<H> RegisteredTool<H> {
         Ok(())
     }
 
+    /// Refuses arguments with integers that a double can't hold where the input schema names types.
+    pub(super) fn refuse_beyond_doubles(&mut self) {
+        if let Some(input) = Arc::get_mut(&mut self.input) {
+            input.refuse_beyond_doubles();
+        }
+    }
+
     /// Returns whether the check of small arguments may take long.
     pub(super) fn checks_arguments_slowly(&self) -> bool {
         self.input.is_slow() || self.validated.as_ref().is_some_and(|it| it.is_slow())

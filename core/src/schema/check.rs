@@ -199,6 +199,11 @@ impl<'r> Check<'r> {
         let value = location.value;
         let holds = match (keyword, value) {
             (Keyword::Never, _) => false,
+            (Keyword::Types(_), Instance::Number(number))
+                if self.schemas.has_doubles_only && number::is_beyond_doubles(number) =>
+            {
+                false
+            }
             (Keyword::Types(types), _) => types.accepts(value),
             (Keyword::Values(allowed), _) => {
                 self.spend(value.steps())?;

@@ -8,7 +8,7 @@ use super::{
     instance::Instance,
     keyword::{Bound, Keyword, Measure, Schemas},
     nearest::nearest,
-    place,
+    number, place,
     violation::{Problem, ProblemKind},
 };
 
@@ -141,7 +141,17 @@ pub(super) fn expectation(failure: &Failure<'_>) -> Option<Vec<String>> {
 
 fn wording(schemas: &Schemas, failure: &Failure<'_>) -> String {
     if let Some(expected) = expectation(failure) {
-        return got(&either(expected), failure);
+        let expected = either(expected);
+        return match (failure.value, &failure.reason) {
+            (Instance::Number(number), Reason::Keyword(Keyword::Types(types)))
+                if schemas.has_doubles_only
+                    && types.are_numeric()
+                    && number::is_beyond_doubles(number) =>
+            {
+                got(&format!("{expected} from -(2^53 - 1) to 2^53 - 1"), failure)
+            }
+            _ => got(&expected, failure),
+        };
     }
     let keyword = match &failure.reason {
         Reason::Keyword(keyword) => keyword,

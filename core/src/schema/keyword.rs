@@ -31,6 +31,8 @@ pub(super) struct Schemas {
     /// The schemas with a `$dynamicAnchor`, by its name and by the index of their resource. A `$recursiveAnchor` has
     /// an empty name.
     pub(super) dynamic: HashMap<String, HashMap<usize, usize>>,
+    /// True if integers that a double can't hold are of no type.
+    pub(super) has_doubles_only: bool,
 }
 
 /// A schema.
@@ -234,6 +236,11 @@ impl Types {
 
     pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
         Self::NAMES.iter().map(|(name, _)| *name)
+    }
+
+    /// Returns whether these types name numbers.
+    pub(super) fn are_numeric(self) -> bool {
+        self.0 & (NUMBER | INTEGER | WRITTEN_INTEGER) != 0
     }
 
     pub(super) fn accepts(self, value: &Instance<'_>) -> bool {

@@ -104,6 +104,11 @@ impl Schema {
         })
     }
 
+    /// Refuses integers that a double can't hold where the schema names types, for a language whose numbers are doubles.
+    pub fn refuse_beyond_doubles(&mut self) {
+        self.schemas.has_doubles_only = true;
+    }
+
     /// Returns the text given to [`Schema::compile`].
     pub fn text(&self) -> &str {
         &self.text

@@ -28,6 +28,14 @@ pub(super) fn is_large(number: &Number) -> bool {
     number.is_f64() && float(number).abs() >= LARGE
 }
 
+/// Returns `true` for an integer that a double can't hold: it would be rounded, or others would be rounded to it. One beyond 64
+/// bits is read as a double and not recognized.
+pub(super) fn is_beyond_doubles(number: &Number) -> bool {
+    const LARGEST: u64 = (1 << 53) - 1;
+    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    magnitude.is_some_and(|it| it > LARGEST)
+}
+
 /// Returns `true` if `number` divided by `divisor`, which is above zero, is an integer. Both are taken as the decimal
 /// numbers that they are written as, so that 0.3 is a multiple of 0.1.
 pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {

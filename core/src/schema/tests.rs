@@ -446,6 +446,27 @@ fn large_arguments_are_decoded_and_refused_like_others() {
 }
 
 #[test]
+fn integers_that_a_double_can_not_hold_are_refused_by_name_where_the_language_has_no_others() {
+    let text = r#"{"properties": {"n": {"type": ["integer", "null"]}, "any": {}}}"#;
+    let mut schema = Schema::compile(text).unwrap();
+    for beyond in ["9007199254740992", "-9007199254740992", "18446744073709551615"] {
+        assert!(schema.check_json(&format!(r#"{{"n": {beyond}}}"#)).is_ok(), "{beyond}");
+    }
+    schema.refuse_beyond_doubles();
+    for fits in [r#"{"n": 9007199254740991}"#, r#"{"n": 1e20}"#, r#"{"any": 9007199254740992}"#] {
+        assert!(schema.check_json(fits).is_ok(), "{fits}");
+    }
+    for beyond in ["9007199254740992", "-9007199254740992", "18446744073709551615"] {
+        let refused = schema.check_json(&format!(r#"{{"n": {beyond}}}"#)).unwrap_err();
+        let range = "from -(2^53 - 1) to 2^53 - 1";
+        assert_eq!(
+            refused.to_string(),
+            format!("property 'n': expected an integer or null {range}, got {beyond}")
+        );
+    }
+}
+
+#[test]
 fn a_schema_keeps_its_text() {
     let text = "{ \"type\":\"object\" }";
     assert_eq!(Schema::compile(text).unwrap().text(), text);

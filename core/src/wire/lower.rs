@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::{StructuredContent, Wire, components, dialect_0_7};
+use super::{StructuredContent, Wire, components, dialect_0_7, json_text};
 use crate::protocol::{
     CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response, Revision,
     ServerDescription, ToolOutcome,
@@ -118,7 +118,7 @@ fn write<'a>(
         Response::Prompts(list) => {
             listing(wire, "prompts", list, |it| components::prompt(wire, it), result);
         }
-        Response::Tool(outcome) => tool(wire, outcome, result),
+        Response::Tool(outcome) => return tool(wire, outcome, result),
         Response::Contents { contents, cache: hint, .. } => {
             result.raw("contents", contents);
             cache(wire, *hint, result);
@@ -156,11 +156,17 @@ fn write<'a>(
 }
 
 /// Returns an object without one member, and that member. Other values are returned unchanged.
-fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
+pub(super) fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
     json::apart(object.get(), name).unwrap_or_else(|_| (object.get().into(), None))
 }
 
-fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
+/// Writes a tool's result. Returns its own `_meta`, which says if its text stands for structured content that is left out.
+fn tool<'a>(
+    wire: &Wire,
+    outcome: &'a ToolOutcome,
+    result: &mut ObjectWriter,
+) -> Option<Cow<'a, RawValue>> {
+    let mut left_out = None;
     result.raw("content", &components::content(wire, &outcome.content));
     if let Some(structured) = &outcome.structured {
         let is_object = structured.json.starts_with('{');
@@ -174,11 +180,18 @@ fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
             (StructuredContent::Object, _) if is_object => {
                 result.raw("structuredContent", &structured.json);
             }
-            (StructuredContent::Object | StructuredContent::Absent, _) => (),
+            (StructuredContent::Object | StructuredContent::Absent, _) => {
+                left_out = Some(&structured.json);
+            }
         }
     }
     if outcome.is_error {
         result.raw("isError", "true");
+    }
+    let own = outcome.meta.as_deref();
+    match left_out.filter(|it| json_text::is_json_of(&outcome.content, it)) {
+        Some(_) => Some(Cow::Owned(json_text::marked(own))),
+        None => own.map(Cow::Borrowed),
     }
 }
 

@@ -10,6 +10,7 @@ mod dialect_bare;
 mod envelope;
 mod fault;
 pub mod headers;
+mod json_text;
 mod lift;
 mod lower;
 mod components;
@@ -38,6 +39,7 @@ pub use envelope::{
 };
 pub use fault::{Lowered, lower as lower_fault, status};
 pub use headers::{McpHeaders, check_standard};
+pub use json_text::json_text;
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
 pub use param_headers::{ParamHeader, check_params, inexpressible, mirror};

@@ -205,8 +205,8 @@ class Client(Peer):
         Args:
             name: The tool's name.
             arguments: A mapping, or an object that can be converted to a JSON object.
-            returns: The type of `data`. Default: types by the formats in the tool's output schema, if it was listed
-                (`ToolResult.data`).
+            returns: The type of `data`, such as a model, a datetime or `dict[str, int]`. Without structured content it
+                is read from the text itself, or else from the JSON in it. Default: JSON values, or the text.
             timeout: Seconds without an answer or progress; None for no limit. Default: the client's.
             on_progress: A function that is called with each `Progress` of this call.
             raise_on_error: Whether a result with `isError` raises ToolError (default True) or is returned.

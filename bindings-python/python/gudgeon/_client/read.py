@@ -90,18 +90,20 @@ def read_large_tool(core: Any, name: str, event: tuple[Any, ...]) -> Generator[N
 
 
 def _with_data(result: ToolResult[Any], event: tuple[Any, ...]) -> ToolResult[Any]:
-    _, _, encoded, place, _, formats = event
-    if formats is not None:
-        result._receive(_data_json(encoded, place), formats)
-    elif place is not None:
+    place = event[3]
+    if isinstance(place, bytes):
+        return result._with_data(decode(place))
+    if place is not None:
         data = result.structured_content
         result.__dict__["_data"] = data["result"] if place[2] else data
     return result
 
 
-def _data_json(encoded: bytes, place: tuple[int, int, bool] | None) -> bytes | None:
-    """Returns the JSON of a tool's data, whose place in the result is given; None if the result has only content."""
-    return None if place is None else encoded[place[0] : place[1]]
+def _data_json(encoded: bytes, place: tuple[int, int, bool] | bytes | None) -> bytes | None:
+    """Returns the JSON of a tool's data; None if that is the text as it is. `place` is its place in the result, or the
+    JSON in the text.
+    """
+    return encoded[place[0] : place[1]] if isinstance(place, tuple) else place
 
 
 def read_resource(core: Any, event: tuple[Any, ...]) -> ResourceResult:
@@ -151,24 +153,18 @@ def _read_large(
 
 
 def typed(core: Any, name: str, event: tuple[Any, ...], result: ToolResult[Any], wanted: Any) -> ToolResult[Any]:
-    """Returns the result with `data` in the type asked for. Without structured content the type decides whether the
-    text is JSON or the value itself.
-    """
+    """Returns the result with `data` in the type asked for. Data that is text is read as a string, or else as JSON."""
     encoded = _data_json(event[2], event[3])
     try:
-        if encoded is None and wanted is str:
-            return result._with_data(result.text)
         read = _reader(wanted)
+        if encoded is not None:
+            return result._with_data(read(encoded))
         try:
-            return result._with_data(read(result.text.encode() if encoded is None else encoded))
-        except (ValueError, TypeError, RecursionError):
-            if encoded is not None:
-                raise
-            try:
-                return result._with_data(read(encode(result.text)))
-            except (ValueError, TypeError):
-                pass
-            raise
+            return result._with_data(read(encode(result.text)))
+        except (ValueError, TypeError) as misfit:
+            if not _is_json(result.text):
+                raise misfit from None
+            return result._with_data(read(result.text.encode()))
     except (ValueError, TypeError, RecursionError) as error:
         label = getattr(wanted, "__name__", None) or str(wanted)
         problem = " ".join(str(error).split())
@@ -178,6 +174,14 @@ def typed(core: Any, name: str, event: tuple[Any, ...], result: ToolResult[Any],
             target=core.target_name(),
             phase="call",
         ) from error
+
+
+def _is_json(text: str) -> bool:
+    try:
+        decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _reader(wanted: Any) -> Callable[[bytes], Any]:

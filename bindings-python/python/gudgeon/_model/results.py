@@ -45,53 +45,15 @@ class ToolResult(Value):
 
     @property
     def data(self):
-        """The structured content, in the type that the caller asked for.
+        """The structured content as JSON values; without structured content, the text as it is.
 
-        Without structured content, as in revisions before 2025-06-18: the JSON value in the text (an array, an object,
-        a number, true, false or null), the same in every revision; any other text is a str. Where a text may be either,
-        ask for the type: `call_tool(…, returns=str)`.
-
-        Once the program has listed the server's tools, strings whose output schema has the `format` date-time, date,
-        time, duration, uuid or decimal are a datetime, date, time, timedelta, UUID or Decimal, and those with the
-        `contentEncoding` base64 are bytes. A string that is invalid in its format stays a str. Lists before 2025-06-18
-        have no output schemas; there, and without a list, `returns=` gives the type.
+        `call_tool(…, returns=…)` gives it a type: a model, a datetime, or the JSON in a text. A Gudgeon server marks
+        text that stands for structured content in revisions that can't carry that, so that `data` is the same in every
+        revision.
         """
-        own = self.__dict__
-        # Read first: it is removed once there is data, perhaps by another thread meanwhile.
-        received = own.get("_received")
-        if "_data" in own:
-            return own["_data"]
-        if received is None:
-            return self._content_data()
-        own["_data"] = data = self._received_data(*received)
-        own.pop("_received", None)
-        return data
-
-    def _received_data(self, encoded, formats):
-        from msgspec.json import decode
-
-        data = self._content_data() if encoded is None else decode(encoded)
-        nodes = None if formats is None else formats.nodes()
-        if nodes is None:
-            return data
-        from .data_formats import with_formats
-
-        return with_formats(data, nodes)
-
-    def _content_data(self):
-        if self.structured_content is not None:
-            return self.structured_content
-        from .._native import is_data
-
-        text = self.text
-        if not is_data(text, len(self.content), self.is_error):
-            return text
-        from msgspec.json import decode
-
-        try:
-            return decode(text)
-        except (ValueError, RecursionError):  # a number beyond a float, half of a surrogate pair, too deep
-            return text
+        if "_data" in self.__dict__:
+            return self.__dict__["_data"]
+        return self.text if self.structured_content is None else self.structured_content
 
     @property
     def text(self):
@@ -102,21 +64,7 @@ class ToolResult(Value):
         """Returns the same result with `data` in the type that the caller requested."""
         new = type(self).__new__(type(self))
         new.__dict__.update(self.__dict__, _data=data)
-        new.__dict__.pop("_received", None)
         return new
-
-    def _receive(self, encoded, formats):
-        """Records the data of a result that was received: its JSON, if it has structured content, and its formats. Both
-        are read when the program asks for `data`.
-        """
-        self.__dict__["_received"] = (encoded, formats)
-
-    def __getstate__(self):
-        state = {**self.__dict__}
-        if "_received" in state:
-            state["_data"] = self.data
-            del state["_received"]
-        return state
 
     def __eq__(self, other):
         # The `data` that was received follows from the fields.

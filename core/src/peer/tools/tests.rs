@@ -23,7 +23,11 @@ fn result(structured: &str) -> Raw {
 
 fn data(tools: &KnownTools, result: &Raw) -> (Option<String>, bool) {
     let verdict = tools.read_result("t", result).expect("readable");
-    (verdict.data.map(|it| result.get()[it.range].to_owned()), verdict.needs_schema)
+    let data = verdict.data.map(|it| match it {
+        ToolData::Structured { range, .. } => result.get()[range].to_owned(),
+        ToolData::Text(json) => json,
+    });
+    (data, verdict.needs_schema)
 }
 
 #[test]
@@ -48,6 +52,20 @@ fn only_a_result_that_looks_wrapped_needs_the_list() {
         r#"{"structuredContent":{"result":4},"_meta":{"fastmcp":{"wrap_result":true}}}"#.into(),
     );
     assert_eq!(data(&none, &marked), (Some("4".into()), false));
+}
+
+#[test]
+fn a_text_is_data_where_the_result_says_that_it_is_json() {
+    let none = KnownTools::default();
+    let text = r#""content":[{"type":"text","text":"12345"}]"#;
+    let plain = json::raw(format!("{{{text}}}"));
+    assert_eq!(data(&none, &plain), (None, false), "not a guess");
+    let marked = json::raw(format!(r#"{{{text},"_meta":{{"gudgeon/jsonText":true}}}}"#));
+    assert_eq!(data(&none, &marked), (Some("12345".into()), false));
+    let both = json::raw(format!(
+        r#"{{{text},"structuredContent":[1],"_meta":{{"gudgeon/jsonText":true}}}}"#
+    ));
+    assert_eq!(data(&none, &both), (Some("[1]".into()), false));
 }
 
 #[test]
