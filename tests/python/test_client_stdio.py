@@ -30,7 +30,8 @@ def test_a_modern_client_falls_back_to_what_the_server_speaks():
     with SyncClient(fake()) as client:
         assert client.revision == "2025-11-25" and client.server.name == "fake"
         assert [tool.name for tool in client.list_tools()] == ["echo", "slow", "patient", "typed"]
-        assert client.call_tool("echo", {"a": 1}).data == {"a": 1}
+        assert client.call_tool("echo", {"a": 1}).data == '{"a": 1}'
+        assert client.call_tool("echo", {"a": 1}, returns=dict[str, int]).data == {"a": 1}
 
 
 def test_a_server_that_dies_of_the_probe_is_started_afresh():
