@@ -227,6 +227,12 @@ def test_contexts_and_local_types(contexts: Any) -> None:
 
 # ── misuse ───────────────────────────────────────────────────────────────────────────────────────────
 def untyped(x) -> None: ...  # type: ignore[no-untyped-def]
+def untyped_context(ctx): ...  # type: ignore[no-untyped-def]
+
+
+async def untyped_async_context(context): ...  # type: ignore[no-untyped-def]
+
+
 def untyped_default(x=3) -> None: ...  # type: ignore[no-untyped-def]
 def stars(*args: int) -> None: ...
 def keywords(**kwargs: int) -> None: ...
@@ -266,6 +272,8 @@ HERE = r"\(test_plan.py:\d+\)"
     [
         (untyped, rf"^parameter 'x' of 'untyped' {HERE} has no type annotation: write e.g. x: str$"),
         (untyped_default, "write e.g. x: int$"),
+        (untyped_context, "has no type annotation: write ctx: SyncContext$"),
+        (untyped_async_context, "has no type annotation: write context: Context$"),
         (stars, rf"parameter '\*args' of 'stars' {HERE} can't be described to a caller: name each parameter"),
         (keywords, r"parameter '\*\*kwargs'.*or take one kwargs: dict\[str, Any\]"),
         (positional, "is positional-only, but arguments come by name: take the '/' out"),

@@ -11,7 +11,8 @@ from .._model.json import decoder, encode_exact
 from .._schema.type_hints import uses_pydantic
 from .depends import Overrides, Provider, Scope
 from .invalid_arguments import InvalidArguments, invalid_text, pydantic_text
-from .signature import Parameter, Signature
+from .parameter import Parameter
+from .signature import Signature
 
 # Reads fields that arrive as raw JSON without msgspec.
 Reader = Callable[[Any], Any]

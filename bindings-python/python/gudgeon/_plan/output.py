@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._schema.json_schema import Profile, own_schema, schema_of
 from .._schema.question import Question
 from .._schema.type_hints import SchemaError, parts, union_members, unwrap
 from ..types import Content, ToolResult
+from .parameter import MISSING
 from .questions import check_questions
-from .signature import MISSING, Signature
+from .signature import Signature
 
 
 class Output:
@@ -39,6 +40,8 @@ def output_of(signature: Signature, output: Any, given: bool, profile: Profile) 
             return Output()
     if any(_is(part, Content) for part in parts(annotation)):
         return Output(is_content=True)
+    if not given and _may_hold_content(annotation):
+        return Output()
     try:
         return Output(schema_of(annotation, profile=profile, output=True))
     except SchemaError as error:
@@ -57,6 +60,15 @@ def _named_by_results(annotation: Any) -> Any:
             return None
         named.append(data[0])
     return typing.Union[tuple(named)]  # noqa: UP007
+
+
+def _may_hold_content(annotation: Any) -> bool:
+    """Returns whether it is `list`, `tuple` or `Sequence` of anything: only the values say whether they are content."""
+    inner = unwrap(annotation)
+    base, items = typing.get_origin(inner) or inner, typing.get_args(inner)
+    if not isinstance(base, type) or not issubclass(base, Sequence) or issubclass(base, (str, bytes, bytearray)):
+        return False
+    return base in (list, tuple, Sequence) and all(unwrap(item) in (Any, object, ...) for item in items)
 
 
 def _names_results(annotation: Any) -> bool:

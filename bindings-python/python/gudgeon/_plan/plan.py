@@ -15,8 +15,9 @@ from . import replies as _replies
 from .depends import Overrides
 from .invoke import Argument, build
 from .output import output_of
+from .parameter import Parameter
 from .questions import names_questions
-from .signature import Parameter, Signature
+from .signature import Signature
 
 Kind = Literal["tool", "resource", "prompt", "completion", "method", "notification"]
 UNSET: Any = object()
@@ -104,7 +105,7 @@ def make_plan(
     lax = kind in ("resource", "prompt")
     schema, structured = _input_schema(filled, texts, signature.place, profile, headers=kind == "tool")
     plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place, profile))
-    plan.parameters = {parameter.name: parameter.required for parameter in filled}
+    plan.parameters = {parameter.wire: parameter.required for parameter in filled}
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
     plan.output_schema = None
     plan.names_questions = names_questions(signature.returns if output is UNSET else output)
@@ -119,12 +120,12 @@ def make_plan(
     arguments = [
         Argument(
             parameter,
-            _COMPLETION[at] if kind == "completion" else parameter.name,
+            _COMPLETION[at] if kind == "completion" else parameter.wire,
             plan.input_schema,
             lax=lax,
             as_json=lax
-            and parameter.name in structured
-            and (kind == "prompt" or structured[parameter.name] == "object"),
+            and parameter.wire in structured
+            and (kind == "prompt" or structured[parameter.wire] == "object"),
         )
         for at, parameter in enumerate(filled)
     ]
@@ -186,7 +187,7 @@ def _input_schema(
             )
         except SchemaError as error:
             raise TypeError(f"parameter {parameter.name!r} of {place}: {error}") from None
-        description = texts.get(parameter.name)
+        description = texts.get(parameter.name) or texts.get(parameter.wire)
         own = getattr(parameter.annotation, "__metadata__", ())
         if description and not ("description" in schema and own):
             schema = {
@@ -197,12 +198,12 @@ def _input_schema(
             schema.update(default_of(parameter.default))
         if header is not None:
             schema["x-mcp-header"] = header
-        properties[parameter.name] = schema
+        properties[parameter.wire] = schema
         shape = _shape(schema, defs)
         if shape:
-            structured[parameter.name] = shape
+            structured[parameter.wire] = shape
     out: dict[str, Any] = {"type": "object", "properties": properties}
-    required = [parameter.name for parameter in filled if parameter.required]
+    required = [parameter.wire for parameter in filled if parameter.required]
     if required:
         out["required"] = required
     if defs:
@@ -216,9 +217,9 @@ def _given_schema(given: Any, filled: list[Parameter], place: str, profile: Prof
         raise TypeError(f"input= of {place} is a JSON Schema, a dict, not {type(given).__name__}")
     properties = given.get("properties") or {}
     for parameter in filled:
-        if parameter.required and parameter.name not in properties:
+        if parameter.required and parameter.wire not in properties:
             raise TypeError(
-                f"parameter {parameter.name!r} of {place} is not in input=, which has "
+                f"parameter {parameter.wire!r} of {place} is not in input=, which has "
                 f"{', '.join(map(repr, properties)) or 'no properties'}: name it there, or give it a default"
             )
     return own_schema(given, f"input= of {place}", profile)
@@ -241,9 +242,9 @@ def _prompt_arguments(
 ) -> list[dict[str, Any]]:
     out = []
     for parameter in filled:
-        description = schema["properties"][parameter.name].get("description")
-        if parameter.name in structured:
+        description = schema["properties"][parameter.wire].get("description")
+        if parameter.wire in structured:
             description = f"{description} (as JSON)" if description else "as JSON"
         about = {"description": description} if description else {}
-        out.append({"name": parameter.name, **about, "required": parameter.required})
+        out.append({"name": parameter.wire, **about, "required": parameter.required})
     return out

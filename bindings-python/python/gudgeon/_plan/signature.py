@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Optional
 
@@ -11,29 +11,11 @@ from .._schema.annotations import Unresolved, place, raw_annotations, resolve, t
 from .._schema.markers import Depends, Header
 from .._schema.type_hints import unaliased, union_members, unwrap
 from .contexts import CallContext, context_class
+from .field import read_field
+from .parameter import MISSING, Parameter
 from .questions import check_questions
 
-MISSING: Any = inspect.Parameter.empty
 _VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-
-
-class Parameter:
-    """A parameter, passed by the caller, by the server (context) or by a dependency's provider."""
-
-    __slots__ = ("annotation", "context", "default", "depends", "factory", "keyword_only", "name")
-
-    def __init__(self, name: str, annotation: Any, keyword_only: bool) -> None:
-        self.name = name
-        self.annotation = annotation
-        self.keyword_only = keyword_only
-        self.default: Any = MISSING
-        self.factory: Callable[[], Any] | None = None
-        self.context: type[CallContext] | None = None
-        self.depends: Depends | None = None
-
-    @property
-    def required(self) -> bool:
-        return self.default is MISSING and self.factory is None
 
 
 class Signature:
@@ -54,7 +36,8 @@ class Signature:
             raise TypeError(f"{self.place} is a generator: return a list instead of yielding")
         raw = raw_annotations(fn)
         try:
-            signature = inspect.signature(fn)
+            # A partial takes fewer parameters than the function that it may claim to wrap.
+            signature = inspect.signature(fn, follow_wrapped=not isinstance(fn, functools.partial))
         except (TypeError, ValueError):
             raise TypeError(f"{self.place} has no signature to read: wrap it in a def with type hints") from None
         self.parameters = []
@@ -68,11 +51,22 @@ class Signature:
                     f"app.tool({owner.rpartition('.')[2].lower()}.{name}), or make it a @staticmethod"
                 )
             self.parameters.append(self._parameter(given, annotation))
+        self._check_names()
         returns = raw.get("return", MISSING)
         self.returns = (
             returns if returns is MISSING else self._resolve(returns, f"the return annotation of {self.place}")
         )
         check_questions(self.returns, f"the return annotation of {self.place}")
+
+    def _check_names(self) -> None:
+        found: dict[str, str] = {}
+        for parameter in self.parameters:
+            other = found.setdefault(parameter.wire, parameter.name)
+            if other != parameter.name:
+                raise TypeError(
+                    f"parameters {other!r} and {parameter.name!r} of {self.place} are both the argument "
+                    f"{parameter.wire!r}: give one of them another alias"
+                )
 
     def _resolve(self, annotation: Any, what: str) -> Any:
         try:
@@ -102,12 +96,15 @@ class Signature:
                 f"{where}: Depends belongs in Annotated; write {given.name}: Annotated[…, {given.default!r}]"
             )
         if annotation is MISSING:
+            if given.name in ("ctx", "context") and given.default is MISSING:
+                raise TypeError(f"{where} has no type annotation: write {given.name}: {self._context_name()}")
             raise TypeError(f"{where} has no type annotation: write e.g. {given.name}: {_example(given.default)}")
         resolved = self._resolve(annotation, where)
         if given.default is None:
             resolved = _or_none(resolved)
         parameter = Parameter(given.name, resolved, given.kind is inspect.Parameter.KEYWORD_ONLY)
         parameter.default = given.default
+        read_field(parameter, where)
         self._read(parameter)
         if parameter.context is not None:
             self._check_context(parameter, where)
@@ -127,18 +124,18 @@ class Signature:
         if parameter.depends is None:
             for member in union_members(parameter.annotation):
                 parameter.context = context_class(unwrap(member)) or parameter.context
-        pydantic = sys.modules.get("pydantic.fields")
-        if pydantic is not None and isinstance(parameter.default, pydantic.FieldInfo):
-            _pydantic_default(parameter, parameter.default)
 
     def _check_context(self, parameter: Parameter, where: str) -> None:
         is_async = self.is_async or self.is_async_generator
         if parameter.context is not None and parameter.context._is_async != is_async:
-            handler, right = ("an async def", "Context") if is_async else ("a def", "SyncContext")
+            handler, right = "an async def" if is_async else "a def", self._context_name()
             raise TypeError(
                 f"{where} is a {parameter.context.__name__}, but {handler} takes {right}: "
                 f"write {parameter.name}: {right}"
             )
+
+    def _context_name(self) -> str:
+        return "Context" if self.is_async or self.is_async_generator else "SyncContext"
 
 
 def _or_none(annotation: Any) -> Any:
@@ -164,15 +161,3 @@ def _example(default: Any) -> str:
     if default is MISSING or default is None or not isinstance(default, (str, int, float, bool, list, dict)):
         return "str"
     return type(default).__name__
-
-
-def _pydantic_default(parameter: Parameter, field: Any) -> None:
-    """Reads `x: int = Field(3, ge=1)` as `x: Annotated[int, Field(ge=1)] = 3`."""
-    from pydantic_core import PydanticUndefined
-
-    parameter.factory = field.default_factory
-    parameter.default = MISSING if field.default is PydanticUndefined or field.default is Ellipsis else field.default
-    texts = (field.description,) if field.description else ()
-    annotated: Any = Annotated
-    items = (parameter.annotation, *texts, *field.metadata)
-    parameter.annotation = annotated[items]
