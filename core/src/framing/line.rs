@@ -1,5 +1,7 @@
 //! Newline-delimited JSON: one message per line, as on stdio and byte streams.
 
+use super::separators;
+
 /// The default limit of a line's length: 16 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -157,26 +159,34 @@ impl LineDecoder {
 
 /// Makes a line of `frame`, which is JSON, like [`encode_line`].
 pub fn into_line(mut frame: Vec<u8>) -> Vec<u8> {
-    let mut at = 0;
-    while let Some(next) = memchr::memchr(b'\n', &frame[at..]) {
-        at += next;
-        frame[at] = b' ';
+    if separators::has_any(&frame) {
+        let mut line = Vec::new();
+        encode_line(&frame, &mut line);
+        return line;
     }
+    blank_line_ends(&mut frame);
     frame.reserve_exact(1);
     frame.push(b'\n');
     frame
 }
 
-/// Appends `frame`, which is JSON, and a newline. Newlines inside the frame, which can only be white space of the
-/// user's raw JSON, become spaces, because a message must not contain any (stdio).
+/// Appends `frame`, which is JSON, and a newline. Line ends inside the frame, which can only be white space of the
+/// user's raw JSON, become spaces, because a message must not contain any (stdio). What only some readers take for a line
+/// end is escaped.
 pub fn encode_line(frame: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.reserve(frame.len() + 1);
-    out.extend_from_slice(frame);
-    for at in memchr::memchr_iter(b'\n', frame) {
-        out[start + at] = b' ';
-    }
+    separators::push_escaped(frame, out);
+    blank_line_ends(&mut out[start..]);
     out.push(b'\n');
+}
+
+fn blank_line_ends(frame: &mut [u8]) {
+    let mut at = 0;
+    while let Some(next) = memchr::memchr2(b'\n', b'\r', &frame[at..]) {
+        at += next;
+        frame[at] = b' ';
+    }
 }
 
 fn without_return(line: &[u8]) -> &[u8] {
@@ -306,6 +316,19 @@ mod tests {
         encode_line(b"{\"text\":\"a\\nb\"}", &mut bytes);
         encode_line(b"[]", &mut bytes);
         assert_eq!(decode(99, [&bytes[..]]), [line("{\"text\":\"a\\nb\"}"), line("[]")]);
+    }
+
+    #[test]
+    fn a_message_is_one_line_for_every_reader() {
+        for (frame, line) in [
+            ("{\n\"a\":\r1}", "{ \"a\": 1}\n"),
+            ("[\"\u{2028}x\u{85}\",\n\"\u{2029}é\"]", "[\"\\u2028x\\u0085\", \"\\u2029é\"]\n"),
+        ] {
+            let mut encoded = b"before\r".to_vec();
+            encode_line(frame.as_bytes(), &mut encoded);
+            assert_eq!(encoded, [b"before\r", line.as_bytes()].concat());
+            assert_eq!(into_line(frame.into()), line.as_bytes());
+        }
     }
 
     /// A second implementation of the same rules for a complete stream.

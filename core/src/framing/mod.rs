@@ -1,6 +1,7 @@
 //! Conversion between bytes and frames, without I/O.
 
 mod line;
+mod separators;
 pub mod sse;
 
 pub(crate) use line::beginning_of;

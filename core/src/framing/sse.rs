@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use super::separators;
+use crate::protocol::BYTE_ORDER_MARK;
+
 /// A comment that shows proxies and clients that an idle stream is alive.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// A buffer that grew beyond this capacity is freed after its line.
 const KEPT_CAPACITY: usize = 64 * 1024;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Appends an event without a type, which clients treat as `message`.
 pub fn event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
@@ -45,7 +46,7 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     debug_assert!(memchr::memchr2(b'\n', b'\r', value).is_none(), "{name} must be one line");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
+    separators::push_escaped(value, out);
     out.push(b'\n');
 }
 
@@ -448,7 +449,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(frames in vec(("[0-9]{1,4}", "[^\r\n]{0,40}"), 0..8), size in 1_usize..40) {
+        fn what_is_written_is_read(frames in vec(("[0-9]{1,4}", "[^\r\n\u{85}\u{2028}\u{2029}]{0,40}"), 0..8), size in 1_usize..40) {
             let mut out = Vec::new();
             for (id, data) in &frames {
                 event(&mut out, Some(id), data.as_bytes());

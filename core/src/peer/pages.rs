@@ -43,6 +43,8 @@ pub struct Pages {
     objects: usize,
     /// Hashes of the received pages, to detect repetition.
     seen: HashSet<u64>,
+    /// True if the last page has an empty cursor.
+    follows_empty: bool,
 }
 
 impl ListKind {
@@ -109,7 +111,14 @@ impl Page {
 impl Pages {
     /// Creates an empty collection of pages.
     pub fn new(kind: ListKind) -> Self {
-        Self { kind, items: Vec::new(), bytes: 0, objects: 0, seen: HashSet::new() }
+        Self {
+            kind,
+            items: Vec::new(),
+            bytes: 0,
+            objects: 0,
+            seen: HashSet::new(),
+            follows_empty: false,
+        }
     }
 
     /// Adds a page and returns the cursor of the next page, if any. Errors if the result is not a page, if the same
@@ -118,6 +127,13 @@ impl Pages {
         let page = Page::read(self.kind, result)?;
         let hash = page.hash();
         let method = self.kind.method().as_str();
+        if self.seen.contains(&hash) && self.follows_empty {
+            tracing::warn!(
+                "the server's {method} ends with an empty \"nextCursor\", which leads to its first page again"
+            );
+            return Ok(None);
+        }
+        self.follows_empty = page.next_cursor.as_deref() == Some("");
         self.bytes += page.items.iter().map(|it| it.get().len()).sum::<usize>();
         self.bytes += page.next_cursor.as_ref().map_or(0, String::len);
         if self.bytes > MAX_BYTES {
@@ -169,6 +185,21 @@ mod tests {
         let next = pages.push(&page(r#","nextCursor":"2""#)).expect("a page");
         assert_eq!(next.as_deref(), Some("2"));
         assert_eq!(pages.push(&page(r#","nextCursor":null"#)).expect("a page"), None);
+        assert_eq!(pages.into_items().len(), 2);
+    }
+
+    /// An empty string is a cursor (Pagination, "Implementation Guidelines"), but some servers end their lists with it.
+    #[test]
+    fn an_empty_cursor_that_leads_back_is_the_end() {
+        let mut pages = Pages::new(ListKind::Tools);
+        let other = json::raw(r#"{"tools":[{"name":"b"}],"nextCursor":""}"#.into());
+        for (page, next) in [
+            (page(r#","nextCursor":"""#), Some("")),
+            (other, Some("")),
+            (page(r#","nextCursor":"""#), None),
+        ] {
+            assert_eq!(pages.push(&page).expect("a page").as_deref(), next);
+        }
         assert_eq!(pages.into_items().len(), 2);
     }
 

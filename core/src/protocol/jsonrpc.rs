@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 /// A piece of JSON that passes through the core unchanged.
 pub type Raw = Box<RawValue>;
 
+/// The bytes that some programs, mostly of Windows, write before a text in UTF-8.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The maximum number of messages in a batch.
 pub const MAX_BATCH: usize = 1_000;
 
@@ -30,9 +33,21 @@ pub enum Frame<'a> {
 /// One JSON-RPC message, borrowed from the read buffer.
 #[derive(Debug)]
 pub enum Message<'a> {
-    Request { id: Id, method: Cow<'a, str>, params: Params<'a> },
-    Notification { method: Cow<'a, str>, params: Params<'a> },
-    Response { id: Option<Id>, outcome: Result<&'a RawValue, ErrorObject> },
+    Request {
+        id: Id,
+        method: Cow<'a, str>,
+        params: Params<'a>,
+    },
+    Notification {
+        method: Cow<'a, str>,
+        params: Params<'a>,
+    },
+    Response {
+        id: Option<Id>,
+        outcome: Result<&'a RawValue, ErrorObject>,
+        /// True if the message has the member of the other outcome as well, as `null`.
+        has_both: bool,
+    },
 }
 
 /// The reason that a frame is not a message, with the id if it could be read.
@@ -139,8 +154,10 @@ impl<'a> Params<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Parses a frame. Errors are part of the result: a message or what is wrong, for each message.
+    /// Parses a frame. Errors are part of the result: a message or what is wrong, for each message. A byte order mark before
+    /// the frame is skipped.
     pub fn parse(bytes: &'a [u8]) -> Self {
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
@@ -226,13 +243,21 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
         }
         _ => None,
     };
+    let is_null = |value: &RawValue| value.get() == "null";
+    let has_both = fields.result.is_some() && fields.error.is_some();
     match (fields.result, fields.error) {
-        (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
-        (None, Some(error)) => match serde_json::from_str(error.get()) {
-            Ok(error) => Ok(Message::Response { id, outcome: Err(error) }),
+        // JSON-RPC 1.0 has both members, one of them null.
+        (Some(result), Some(error)) if is_null(error) => {
+            Ok(Message::Response { id, outcome: Ok(result), has_both })
+        }
+        (Some(result), Some(_)) if !is_null(result) => {
+            Err(invalid(r#"an answer has "result" or "error", not both"#))
+        }
+        (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result), has_both }),
+        (_, Some(error)) => match serde_json::from_str(error.get()) {
+            Ok(error) => Ok(Message::Response { id, outcome: Err(error), has_both }),
             Err(_) => Err(invalid(r#""error" must be an object with "code" and "message""#)),
         },
-        (Some(_), Some(_)) => Err(invalid(r#"an answer has "result" or "error", not both"#)),
         (None, None) => Err(invalid(r#""method" is missing"#)),
     }
 }

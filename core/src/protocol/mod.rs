@@ -73,6 +73,7 @@ pub use dialect::Dialect;
 pub use elicitation::{ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitResult};
 pub use implementation::{Icon, Implementation};
 pub use input::InputRequest;
+pub(crate) use jsonrpc::BYTE_ORDER_MARK;
 pub use jsonrpc::Raw;
 pub use logging::LoggingLevel;
 #[cfg(feature = "bindings")]

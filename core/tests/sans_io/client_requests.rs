@@ -85,7 +85,7 @@ fn responses_are_matched_by_id_in_any_order_and_unknown_ones_are_ignored() {
     client.drain();
     for stray in [
         json!({"jsonrpc": "2.0", "id": 99, "result": {}}),
-        json!({"jsonrpc": "2.0", "id": "2", "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "x2", "result": {}}),
         json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "?"}}),
         json!({"jsonrpc": "1.0", "method": "x"}),
         json!([]),

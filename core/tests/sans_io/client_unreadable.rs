@@ -59,7 +59,7 @@ fn other_frames_that_are_not_json_end_no_request() {
         "listening on port 8000".to_owned(),
         "{".into(),
         format!(r#"{{"jsonrpc":"2.0","id":{id}"#),
-        format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"x{id}","result":{{"#),
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list","result":{{"#),
         format!(r#"{{"params":{{"id":{id},"result":{{}}"#),
         format!(r#"[[{{"id":{id},"result":{{}}}}],"#),
@@ -187,6 +187,42 @@ fn a_response_that_ends_an_exchange_ends_its_request() {
         assert_eq!((key.0, failure.kind), (2, ErrorKind::Protocol), "{failure}");
         assert_eq!(client.session.in_flight(), 1);
     }
+}
+
+#[test]
+fn a_response_with_a_mistake_whose_meaning_is_certain_is_read() {
+    let error = r#""error":{"code":-32000,"message":"full"}"#;
+    for (rest, is_result) in [
+        (r#""id":ID,"result":{"tools":[]},"error":null"#, true),
+        (r#""id":"ID","result":{"tools":[]}"#, true),
+        (&*format!(r#""id":ID,"result":null,{error}"#), false),
+        (&*format!(r#""id":"ID",{error}"#), false),
+    ] {
+        for mark in ["", "\u{feff}"] {
+            let mut client = Scripted::legacy();
+            let [_, second] = requests(&mut client);
+            let rest = rest.replace("ID", &second.to_string());
+            receive(&mut client, format!(r#"{mark}{{"jsonrpc":"2.0",{rest}}}"#));
+            let (key, outcome) = client.done();
+            assert_eq!((key, outcome.is_ok()), (2, is_result), "{rest}");
+        }
+    }
+}
+
+#[test]
+fn an_error_without_an_id_belongs_to_the_request_of_its_exchange() {
+    let error = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"too long"}}"#;
+    let mut client = Scripted::legacy();
+    let [_, second] = requests(&mut client);
+    receive(&mut client, error);
+    client.silent();
+    let id = second.as_u64().expect("a number");
+    client.feed(Input::Response { id, frame: error });
+    let (key, outcome) = client.done();
+    assert_eq!((key, outcome.expect_err("refused").message.as_str()), (2, "too long"));
+    receive(&mut client, error);
+    client.silent();
+    assert_eq!(client.session.in_flight(), 1);
 }
 
 #[test]

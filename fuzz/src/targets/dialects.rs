@@ -95,7 +95,7 @@ fn write_message(message: &Result<Message<'_>, Malformed>) -> Option<String> {
         Message::Notification { method, params } => {
             format!(r#"{head},"method":{}{}}}"#, quoted(method), write_params(params))
         }
-        Message::Response { id, outcome } => {
+        Message::Response { id, outcome, .. } => {
             let id = id.as_ref().map_or("null", |it| it.as_json());
             match outcome {
                 Ok(result) => format!(r#"{head},"id":{id},"result":{result}}}"#),

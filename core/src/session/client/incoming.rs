@@ -8,12 +8,13 @@ use super::{
     ClientSession, LogMessage, Output, Progress, modern,
     negotiate::Phase,
     partial::{self, Partial},
+    tolerance::{number, number_of},
 };
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
-        Dialect, ErrorObject, Frame, Id, LoggingLevel, MAX_BATCH, Malformed, Members, Message,
-        Method, MethodName, Params, Raw, code, json,
+        BYTE_ORDER_MARK, Dialect, ErrorObject, Frame, Id, LoggingLevel, MAX_BATCH, Malformed,
+        Members, Message, Method, MethodName, Params, Raw, code, json,
     },
     wire,
 };
@@ -23,6 +24,9 @@ const MAX_ERROR_MESSAGE: usize = 64 * 1024;
 
 impl ClientSession {
     pub(super) fn handle_frame(&mut self, now: Instant, bytes: &[u8]) {
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            self.tolerance.note("a byte order mark before a message");
+        }
         match Frame::parse(bytes) {
             Frame::One(Err(malformed)) => {
                 if self.server.is_none() {
@@ -54,6 +58,14 @@ impl ClientSession {
         }
     }
 
+    /// Handles a frame that ended the exchange of a request, to which an error without an id belongs.
+    pub(super) fn handle_exchange(&mut self, now: Instant, id: u64, frame: &[u8]) {
+        self.exchange = Some(id);
+        self.handle_frame(now, frame);
+        self.exchange = None;
+        self.end_exchange(now, id);
+    }
+
     /// Handles a line that may be cut. The request that a cut one answers fails with the connection, because that is why it
     /// can't be read.
     pub(super) fn handle_last_line(&mut self, now: Instant, line: &[u8]) {
@@ -81,7 +93,7 @@ impl ClientSession {
     }
 
     /// Fails a request whose exchange ended, unless its response was read.
-    pub(super) fn end_exchange(&mut self, now: Instant, id: u64) {
+    fn end_exchange(&mut self, now: Instant, id: u64) {
         let is_open = self.calls.contains(id)
             || self.negotiating() == Some(id)
             || self.renewal.is_negotiating(id);
@@ -121,7 +133,13 @@ impl ClientSession {
             return;
         }
         match message {
-            Ok(Message::Response { id, outcome }) => {
+            Ok(Message::Response { id, outcome, has_both }) => {
+                if has_both {
+                    self.tolerance.note("both \"result\" and \"error\", one of which is null");
+                }
+                if id.as_ref().is_some_and(|it| it.as_json().starts_with('"')) {
+                    self.tolerance.note("the numbers of requests as strings");
+                }
                 self.handle_response(now, id.as_ref(), outcome);
             }
             // Modern servers ask inside results, and clients MUST NOT send responses (Transports).
@@ -174,8 +192,8 @@ impl ClientSession {
         if self.negotiated(now, id, outcome.as_ref().map(|it| it.get())) {
             return;
         }
-        // Late and unsolicited responses are ignored.
-        let Some(id) = id else {
+        // A gateway that refuses a request sends an error without an id. Late and unsolicited responses are ignored.
+        let Some(id) = id.or(self.exchange.filter(|_| outcome.is_err())) else {
             let problem = outcome.err().map(|it| it.message).unwrap_or_default();
             tracing::warn!(problem, "dropped a response of the server without an id");
             return;
@@ -291,7 +309,7 @@ impl ClientSession {
 
     fn read_progress(&mut self, now: Instant, params: &Params<'_>) -> Option<Output> {
         let token = match params.get("progressToken") {
-            Some(token) => token.get().parse().ok()?,
+            Some(token) => number_of(token.get())?,
             None if self.wire.dialect == Some(Dialect::Bare) => self.calls.only()?,
             None => return None,
         };
@@ -355,11 +373,6 @@ fn whole(params: &Params<'_>) -> Raw {
         ),
         Params::Absent | Params::Other => json::raw("{}".into()),
     }
-}
-
-/// Parses an id that this client made.
-pub(super) fn number(id: &Id) -> Option<u64> {
-    id.as_json().parse().ok()
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@
 use serde::Deserialize;
 
 use super::{
-    ClientSession, ListKind, Output,
-    incoming::{member, number},
-    negotiate::Phase,
+    ClientSession, ListKind, Output, incoming::member, negotiate::Phase, tolerance::number,
 };
 use crate::{
     error::{Error, ErrorKind},

@@ -14,6 +14,7 @@ mod pages;
 mod partial;
 mod renewal;
 mod stray_output;
+mod tolerance;
 
 use std::{
     collections::VecDeque,
@@ -26,6 +27,7 @@ pub(crate) use self::calls::took_too_long;
 pub use self::listening::Change;
 #[cfg(feature = "client")]
 pub(crate) use self::partial::Partial;
+pub(crate) use self::tolerance::number_of;
 use self::{
     calls::Calls,
     modern::Counterpart,
@@ -33,6 +35,7 @@ use self::{
     pages::Pages,
     renewal::Renewal,
     stray_output::StrayOutput,
+    tolerance::Tolerance,
 };
 use super::pending::{InboundKey, Pending};
 pub use super::server::{ListKind, Progress};
@@ -258,6 +261,9 @@ pub struct ClientSession {
     stray_output: StrayOutput,
     /// The number of frames that were no messages.
     malformed: u64,
+    tolerance: Tolerance,
+    /// The request whose exchange ended with the frame that is being handled.
+    exchange: Option<u64>,
     wire: &'static Wire,
     /// From 2026-07-28: the members added to the `_meta` of every request.
     envelope: Option<String>,
@@ -280,6 +286,8 @@ impl ClientSession {
             negotiation: Negotiation::default(),
             stray_output: StrayOutput::default(),
             malformed: 0,
+            tolerance: Tolerance::default(),
+            exchange: None,
             wire: Wire::spelled(Revision::LATEST_LEGACY, config.dialect),
             envelope: None,
             server: None,
@@ -300,10 +308,7 @@ impl ClientSession {
             Input::Start => self.start(now),
             Input::Frame(bytes) => self.handle_frame(now, bytes),
             Input::LastLine(bytes) => self.handle_last_line(now, bytes),
-            Input::Response { id, frame } => {
-                self.handle_frame(now, frame);
-                self.end_exchange(now, id);
-            }
+            Input::Response { id, frame } => self.handle_exchange(now, id, frame),
             Input::TooLong { limit, beginning } => self.handle_too_long(now, limit, beginning),
             Input::Request { key, method, params, options } => {
                 if let Err(error) = self.request(now, key, method, params, options) {

@@ -8,6 +8,9 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use super::tolerance::number_of;
+use crate::protocol::BYTE_ORDER_MARK;
+
 /// A message that can't be read whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Partial {
@@ -22,6 +25,7 @@ pub(crate) enum Partial {
 impl Partial {
     /// Reads the beginning of a message.
     pub(crate) fn of(beginning: &[u8]) -> Self {
+        let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
         let mut read = Members::default();
         // Parsing ends with an error at the latest where the beginning ends.
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);
@@ -78,7 +82,7 @@ impl Members {
         match self {
             Self { has_method: true, .. } => Partial::NoResponse,
             Self { has_outcome: true, id: Some(id), .. } => {
-                id.parse().map_or(Partial::NoResponse, Partial::Response)
+                number_of(&id).map_or(Partial::NoResponse, Partial::Response)
             }
             Self { .. } => Partial::Unclear,
         }
@@ -163,7 +167,8 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"te"#, Partial::Response(7)),
             (r#"{"id" : 7 , "error" : {"code""#, Partial::Response(7)),
             (r#"{"result":{},"id":7,"more":"x"#, Partial::Response(7)),
-            (r#"{"jsonrpc":"2.0","id":"7","result":{"#, Partial::NoResponse),
+            (r#"{"jsonrpc":"2.0","id":"7","result":{"#, Partial::Response(7)),
+            (r#"{"jsonrpc":"2.0","id":"a","result":{"#, Partial::NoResponse),
             (r#"{"id":-7,"result":{"#, Partial::NoResponse),
             (r#"{"jsonrpc":"2.0","method":"notifications/message","par"#, Partial::NoResponse),
             (r#"{"id":7,"method":"sampling/createMessage","params":{"#, Partial::NoResponse),

@@ -197,7 +197,7 @@ impl ServerSession {
                 self.handle_request(id, &method, &params, slot);
             }
             Message::Notification { method, params } => self.handle_notification(&method, &params),
-            Message::Response { id, outcome } => self.handle_answer(id.as_ref(), outcome),
+            Message::Response { id, outcome, .. } => self.handle_answer(id.as_ref(), outcome),
         }
     }
 

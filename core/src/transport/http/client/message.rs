@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::{Mirror, Spoken};
 use crate::{
     protocol::{
-        Method, json,
+        BYTE_ORDER_MARK, Method, json,
         valid_json::{member, members},
     },
-    session::client::Partial,
+    session::client::{Partial, number_of},
     wire::headers,
 };
 
@@ -134,13 +134,14 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn answer(&self, request: u64) -> bool {
-        self.method.is_none() && self.id.is_some_and(|id| id.get().parse() == Ok(request))
+        self.method.is_none() && self.id.is_some_and(|id| number_of(id.get()) == Some(request))
     }
 }
 
 /// Returns whether a frame is the response to this request, or a batch that contains it. The session reports one that begins like
 /// a response and can't be read.
 pub(super) fn answers(frame: &[u8], request: u64) -> bool {
+    let frame = frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame);
     let beginning = &frame[..frame.len().min(BEGINNING)];
     if Partial::of(beginning) == Partial::Response(request) {
         return true;
@@ -162,12 +163,19 @@ mod tests {
             r#"{"id":7,"result":{}}"#,
             r#" [{"method":"x"},{"id":7,"result":{}}]"#,
             r#"[{"id":7,"error":{}}]"#,
+            r#"{"id":"7","result":{}}"#,
+            "\u{feff}{\"result\":{},\"id\":7}",
         ] {
             assert!(answers(answer.as_bytes(), 7), "{answer}");
         }
-        for other in
-            [r#"{"id":"7","result":{}}"#, r#"[{"id":7,"method":"x"},{"id":8}]"#, "[]", "[", "7", ""]
-        {
+        for other in [
+            r#"{"id":"x7","result":{}}"#,
+            r#"[{"id":7,"method":"x"},{"id":8}]"#,
+            "[]",
+            "[",
+            "7",
+            "",
+        ] {
             assert!(!answers(other.as_bytes(), 7), "{other}");
         }
     }
