@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
@@ -10,6 +10,7 @@ import { explainSdkNames } from "./model/sdk-names.js";
 import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import type { Message } from "./model/types/content.js";
 import type { Context, Given, Middleware, Reply, ServerMembers } from "./model/types/context.js";
+import type { FastifyReply, FetchContext, NodeRequest } from "./model/types/hosts.js";
 import type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
 import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
@@ -24,6 +25,7 @@ import {
 } from "./server/registration.js";
 import { RegistryView } from "./server/registry.js";
 import { answerFetch } from "./serving/fetch.js";
+import { fetchRequestOf, nodeArgumentsOf } from "./serving/host-arguments.js";
 import { Hosting } from "./serving/hosting.js";
 import { listen, runListening } from "./serving/listening.js";
 import { serveMemory, serveTransport } from "./serving/memory.js";
@@ -357,7 +359,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * Requests for hosts other than `localhost`, and from web pages of other origins, are rejected unless the server's option
    * `http` allows them: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
    *
-   * @param request - Its body must not have been read yet.
+   * @param request - A `Request`, or the context of a host such as Hono, SvelteKit or Astro. Its body must not have been read yet.
    * @param extra - `principal`: the caller, if the host authenticated it; handlers find it in `ctx.principal`. Not
    *   together with the server's option `auth`. Other arguments of a host are ignored.
    *
@@ -367,21 +369,22 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * import { Server } from "gudgeon";
    *
    * const app = new Server("shelf");
-   * const host = new Hono().all("/mcp", (context) => app.fetch(context.req.raw));
+   * const host = new Hono().all("/mcp", app.fetch);
    *
    * const response = await host.request("http://localhost/mcp", { method: "PUT" });
    * console.log(response.status); // 405
    * await app.close();
    * ```
    */
-  readonly fetch: FetchHandler = async (request: Request, extra?: unknown): Promise<Response> =>
-    answerFetch(this.#hosting.mounted(), request, principalIn(extra));
+  readonly fetch: FetchHandler = async (request: Request | FetchContext, extra?: unknown): Promise<Response> =>
+    answerFetch(this.#hosting.mounted(), fetchRequestOf(request), principalIn(extra));
 
   /**
-   * Answers a request of `node:http`, Express or Fastify, as `fetch` does. The function is bound and works at any path. A
-   * body that the host has read is taken from `request.body`; under Fastify write
-   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`. The caller is taken from
-   * `request.principal`; handlers find it in `ctx.principal`.
+   * Answers a request of `node:http`, Express or Fastify, as `fetch` does: `createServer(app.node)`, `express.all("/mcp", app.node)`,
+   * `fastify.all("/mcp", app.node)`. The function is bound and works at any path. A body that the host has read is taken from
+   * `request.body`. The caller is taken from `request.principal`; handlers find it in `ctx.principal`.
+   *
+   * @throws TypeError for other arguments.
    *
    * @example
    * ```ts
@@ -394,11 +397,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * console.log(host.listening); // false
    * ```
    */
-  readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
-    if (response === undefined) {
-      throw new TypeError("app.node is the handler itself: createServer(app.node); its options are new Server(name, { http: { … } })");
-    }
-    answerNode(this.#hosting.mounted(), request, response).catch((error: unknown) => failNode(response, error));
+  readonly node = (request: NodeRequest, response: ServerResponse | FastifyReply): void => {
+    const [incoming, outgoing] = nodeArgumentsOf(request, response);
+    answerNode(this.#hosting.mounted(), incoming, outgoing).catch((error: unknown) => failNode(outgoing, error));
   };
 }
 

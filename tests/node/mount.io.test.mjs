@@ -19,7 +19,7 @@ for (const mount of Object.keys(MOUNTS)) {
     await withMount(mount, app, async (url) => {
       const all = await Promise.all(Array.from({ length: 30 }, (_, n) => [call(url, "twice", { n }), call(url, "later", { n })]).flat());
       assert.deepEqual(all.map((it) => Number(it.content[0].text)), Array.from({ length: 30 }, (_, n) => [n * 2, n]).flat());
-      if (mount !== "fastify") assert.equal((await call(`${url}/`, "twice", { n: 4 })).content[0].text, "8");
+      if (!mount.startsWith("fastify")) assert.equal((await call(`${url}/`, "twice", { n: 4 })).content[0].text, "8");
       const legacy = await session(url);
       assert.equal((await (await legacy.request("tools/call", { name: "twice", arguments: { n: 5 } })).json()).result.content[0].text, "10");
       assert.equal((await legacy.end()).status, 204);

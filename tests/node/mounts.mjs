@@ -26,21 +26,25 @@ export const CALL_HEADERS = {
 
 /** Each gives the URL of the endpoint, and how to stop. */
 export const MOUNTS = {
-  hono: (app) => listening(createAdaptorServer({ fetch: new Hono().all("/in/mcp/*", (context) => app.fetch(context.req.raw)).fetch }), "/in/mcp"),
+  hono: (app) => listening(createAdaptorServer({ fetch: new Hono().all("/in/mcp/*", app.fetch).fetch }), "/in/mcp"),
   "node:http": (app) => listening(createServer(app.node), "/mcp"),
   express: (app) => listening(createServer(express().use("/deep/mcp", app.node)), "/deep/mcp"),
   "express with express.json()": (app) => listening(createServer(express().use(express.json()).use("/mcp", app.node)), "/mcp"),
-  async fastify(app) {
-    const host = fastify();
-    host.all("/mcp", (request, reply) => {
+  fastify: (app) => withFastify(app.node),
+  "fastify by hand": (app) =>
+    withFastify((request, reply) => {
       reply.hijack();
       app.node(Object.assign(request.raw, { body: request.body }), reply.raw);
-    });
-    await host.ready();
-    await host.listen({ port: 0, host: "127.0.0.1" });
-    return { url: `http://127.0.0.1:${host.server.address().port}/mcp`, server: host.server };
-  },
+    }),
 };
+
+async function withFastify(handler) {
+  const host = fastify();
+  host.all("/mcp", handler);
+  await host.ready();
+  await host.listen({ port: 0, host: "127.0.0.1" });
+  return { url: `http://127.0.0.1:${host.server.address().port}/mcp`, server: host.server };
+}
 
 async function listening(server, path) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,4 +1,9 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
+
+import type { FastifyReply, FetchContext, NodeRequest } from "./hosts.js";
+import type { Principal } from "./principal.js";
+
+export type { Principal } from "./principal.js";
 
 /**
  * A custom transport: JSON-RPC messages as strings, one at a time. `receive` resolves with undefined at the end.
@@ -11,18 +16,18 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** A function that answers a `Request`; it fits the types of hosts such as Hono, Next and Bun. */
+/** A function that answers a `Request`, or a host's context with one; it fits the types of hosts such as Hono, Next and Bun. */
 export interface FetchHandler {
-  (request: Request, extra?: { principal?: Principal | undefined }): Promise<Response>;
+  (request: Request | FetchContext, extra?: { principal?: Principal | undefined }): Promise<Response>;
   /** Ignores the other arguments of a host, such as an environment or a route's parameters, apart from `principal`. */
-  <Host>(request: Request, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
+  <Host>(request: Request | FetchContext, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
 }
 
 /** A server, of any lifespan. */
 export interface AnyServer {
   readonly name: string;
   readonly fetch: FetchHandler;
-  readonly node: (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse) => void;
+  readonly node: (request: NodeRequest, response: ServerResponse | FastifyReply) => void;
 }
 
 /** The tools, resources, templates or prompts of a server, in order. Every change sends the list_changed notification. */
@@ -49,10 +54,3 @@ export interface Listening extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** The caller, as the server or its host authenticated it. */
-export interface Principal {
-  readonly subject: string;
-  readonly clientId?: string | undefined;
-  readonly scopes: ReadonlySet<string>;
-  readonly claims: Readonly<Record<string, unknown>>;
-}
