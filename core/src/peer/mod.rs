@@ -19,7 +19,7 @@ pub use tools::{
 pub(crate) use self::values::count_values;
 use crate::{
     error::{Error, ErrorKind},
-    protocol::Raw,
+    protocol::{Raw, json},
 };
 
 /// Creates an error for a response that violates the protocol.
@@ -33,5 +33,5 @@ pub fn read<'a, T: serde::Deserialize<'a>>(method: &str, result: &'a Raw) -> Res
 }
 
 fn invalid(method: &str, problem: &serde_json::Error) -> Error {
-    broken(format!("{method}: the server's result is invalid: {problem}"))
+    broken(format!("{method}: the server's result is invalid: {}", json::problem(problem)))
 }

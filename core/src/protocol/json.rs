@@ -60,6 +60,18 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Raw {
     serde_json::value::to_raw_value(value).expect("protocol types always serialise")
 }
 
+/// Returns what is wrong with a JSON text that somebody else wrote.
+pub fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let halves = ["unexpected end of hex escape", "lone leading surrogate in hex escape"];
+    match halves.iter().find_map(|it| text.strip_prefix(it)) {
+        Some(place) => {
+            format!("half of a surrogate pair (\\ud800 to \\udfff without its other half){place}")
+        }
+        None => text,
+    }
+}
+
 /// Wraps JSON text assembled from valid parts.
 ///
 /// # Panics
@@ -159,6 +171,19 @@ impl ObjectWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_named() {
+        for text in [r#"["\ud800"]"#, r#"["\ud800x"]"#, r#"["\udc00"]"#, r#"["\ud800\ud800"]"#] {
+            let said = problem(&from_bytes::<Value>(text.as_bytes()).unwrap_err());
+            assert!(
+                said.starts_with("half of a surrogate pair") && said.contains("column"),
+                "{said}"
+            );
+        }
+        let other = from_bytes::<Value>(b"[1").unwrap_err();
+        assert_eq!(problem(&other), other.to_string());
+    }
 
     #[test]
     fn strings_are_written_as_serde_json_writes_them() {

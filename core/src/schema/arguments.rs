@@ -1,9 +1,7 @@
 //! Validation of tool arguments: as sent, and a second time with values decoded that a model quoted by mistake.
 
-use serde_json::value::RawValue;
-
-use super::{Schema, Violation, instance::Instance};
-use crate::protocol::Members;
+use super::{Schema, Violation};
+use crate::protocol::json::problem;
 
 /// The outcome of a successful validation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,51 +12,27 @@ pub enum Checked {
 }
 
 impl Schema {
-    /// Validates a call's arguments. If they are invalid as sent, each string given for a property that accepts none
-    /// (`{"limit": "5"}`) is decoded as JSON once; if they are still invalid, the returned violation describes the
-    /// original arguments.
+    /// Validates a call's arguments. If they are invalid as sent, each string given where the schema accepts none
+    /// (`{"limit": "5"}`), at most 16 levels deep, is decoded as JSON once; if they are still invalid, the returned violation
+    /// describes the original arguments.
     pub fn check_arguments(&self, raw: &str) -> Result<Checked, Violation> {
         let arguments = serde_json::from_str(raw)
-            .map_err(|error| Violation::new(format!("the arguments can't be read: {error}")))?;
+            .map_err(|error| format!("the arguments can't be read: {}", problem(&error)))
+            .map_err(Violation::new)?;
         if self.fits(&arguments)? {
             return Ok(Checked::AsGiven);
         }
-        match self.decode(raw, &arguments) {
+        match self.decode(raw) {
             Some(decoded) => Ok(Checked::Decoded(decoded)),
             None => Err(self.violation(&arguments)),
         }
     }
 
-    /// Returns the arguments with wrongly quoted members decoded, if they are valid then.
+    /// Returns the arguments with wrongly quoted values decoded, if they are valid then.
     #[cold]
-    fn decode(&self, raw: &str, arguments: &Instance<'_>) -> Option<String> {
-        let Instance::Object(arguments) = arguments else { return None };
-        let decodable = |name: &str| {
-            let Some(Instance::String(text)) = arguments.member(name) else { return None };
-            if !self.textless.iter().any(|textless| textless == name) {
-                return None;
-            }
-            let value: &RawValue = serde_json::from_str(text).ok()?;
-            // In JSON a raw newline can only be insignificant whitespace.
-            Some(value.get().replace(['\n', '\r'], " "))
-        };
-        let mut any = false;
-        let mut out = String::with_capacity(raw.len());
-        // Keeps the order and the digits of numbers.
-        for (name, value) in &serde_json::from_str::<Members<&RawValue>>(raw).ok()? {
-            out.push(if out.is_empty() { '{' } else { ',' });
-            out.push_str(&serde_json::to_string(name).ok()?);
-            out.push(':');
-            if let Some(decoded) = decodable(name) {
-                any = true;
-                out.push_str(&decoded);
-            } else {
-                out.push_str(value.get());
-            }
-        }
-        out.push('}');
-        let fits = any
-            && serde_json::from_str(&out).is_ok_and(|decoded| self.fits(&decoded).unwrap_or(false));
-        fits.then_some(out)
+    fn decode(&self, raw: &str) -> Option<String> {
+        let decoded = self.unquoted(raw)?;
+        let fits = serde_json::from_str(&decoded).is_ok_and(|it| self.fits(&it).unwrap_or(false));
+        fits.then_some(decoded)
     }
 }

@@ -21,37 +21,6 @@ pub(super) fn expansion(schemas: &Schemas) -> usize {
     expanded(schemas, 0, 0, &mut vec![None; schemas.nodes.len()])
 }
 
-/// Returns the properties of the root that accept no string.
-pub(super) fn textless_properties(schemas: &Schemas) -> Vec<String> {
-    let mut takes = vec![None; schemas.nodes.len()];
-    let mut names = Vec::new();
-    let mut roots = vec![0];
-    let mut next = 0;
-    while let Some(&root) = roots.get(next) {
-        next += 1;
-        for keyword in &schemas.nodes[root].keywords {
-            match keyword {
-                Keyword::Members { properties, .. } => {
-                    for (name, &property) in properties {
-                        if !takes_strings(schemas, property, &mut takes) && !names.contains(name) {
-                            names.push(name.clone());
-                        }
-                    }
-                }
-                Keyword::All(_) | Keyword::Reference(_) | Keyword::DynamicReference { .. } => {
-                    for target in schemas.in_place(keyword) {
-                        if !roots.contains(&target) {
-                            roots.push(target);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    names
-}
-
 fn expanded(
     schemas: &Schemas,
     schema: usize,
@@ -77,7 +46,11 @@ fn expanded(
 }
 
 /// Returns `false` if `type`, `enum` and `const` exclude all strings.
-fn takes_strings(schemas: &Schemas, schema: usize, known: &mut Vec<Option<bool>>) -> bool {
+pub(super) fn takes_strings(
+    schemas: &Schemas,
+    schema: usize,
+    known: &mut Vec<Option<bool>>,
+) -> bool {
     if let Some(takes) = known[schema] {
         return takes;
     }

@@ -19,6 +19,7 @@ mod object;
 mod pattern;
 mod place;
 mod portable;
+mod quoted;
 mod reader;
 mod uri;
 mod value_set;
@@ -39,6 +40,8 @@ pub use object::of_object;
 pub use portable::{SchemaProfile, portable, target};
 pub use violation::{Subject, Violation};
 
+use crate::protocol::json;
+
 /// A compiled schema and its text.
 #[derive(Debug)]
 pub struct Schema {
@@ -48,8 +51,6 @@ pub struct Schema {
     backtracking: Vec<String>,
     /// `true` if a check of a small value may take many steps.
     multiplies: bool,
-    /// The top-level properties that accept no string.
-    textless: Box<[String]>,
 }
 
 /// The reason why a schema can't be used, its place, and the fix.
@@ -99,7 +100,6 @@ impl Schema {
             text: text.into(),
             backtracking,
             multiplies: graph::expansion(&schemas) > limits::CHECKED_STEPS,
-            textless: graph::textless_properties(&schemas).into(),
             schemas,
         })
     }
@@ -133,7 +133,7 @@ impl Schema {
     /// Validates a value given as JSON.
     pub fn check_json(&self, json: &str) -> Result<(), Violation> {
         let value = serde_json::from_str(json)
-            .map_err(|error| Violation::new(format!("can't be read: {error}")))?;
+            .map_err(|error| Violation::new(format!("can't be read: {}", json::problem(&error))))?;
         self.check_instance(&value)
     }
 

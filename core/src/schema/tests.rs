@@ -416,7 +416,6 @@ fn what_fails_still_is_told_as_given() {
         (json!({"type": "integer"}), r#"{"a": "five"}"#),
         (json!({"type": "integer"}), r#"{"a": "\"5\""}"#),
         (json!({"type": "integer"}), r#"{"a": "[5]"}"#),
-        (json!({"type": "array", "items": {"type": "integer"}}), r#"{"a": ["5"]}"#),
         (json!({"type": "string", "maxLength": 1}), r#"{"a": "55"}"#),
         (
             json!({"anyOf": [{"$ref": "#/$defs/Name"}, {"type": "null"}], "maxLength": 1}),
@@ -428,6 +427,52 @@ fn what_fails_still_is_told_as_given() {
     }
     for raw in ["", "{", "[]", "7", r#"{"a": "\ud800"}"#] {
         assert!(arguments(&json!({"a": {"type": "integer"}}), raw).is_err(), "{raw}");
+    }
+}
+
+#[test]
+fn quoted_values_are_decoded_at_every_depth() {
+    let properties = json!({
+        "filter": {"$ref": "#/$defs/filter"},
+        "rows": {"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}},
+        "perhaps": {"anyOf": [{"$ref": "#/$defs/filter"}, {"type": "null"}]},
+        "either": {"anyOf": [{"properties": {"n": {"type": "integer"}}}, {"properties": {"n": {"type": "string"}, "m": {"type": "integer"}}}]},
+        "open": {"additionalProperties": {"type": ["number", "null"]}},
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": properties,
+        "$defs": {"filter": {"type": "object", "properties": {
+            "limit": {"type": "integer"}, "tags": {"type": "array"}, "text": {"type": "string"}, "inner": {"$ref": "#/$defs/filter"},
+        }}},
+    });
+    let schema = compile(&schema);
+    for (given, decoded) in [
+        (r#"{"filter":{"limit":" 5 ","text":"5"}}"#, r#"{"filter":{"limit":5,"text":"5"}}"#),
+        (r#"{"filter":{"inner":{"tags":"[1,\n2]"}}}"#, r#"{"filter":{"inner":{"tags":[1, 2]}}}"#),
+        (r#"{"rows":["1","2",3]}"#, r#"{"rows":["1",2,3]}"#),
+        (r#"{"rows":"[\"1\",2]"}"#, r#"{"rows":["1",2]}"#),
+        (r#"{"perhaps":{"limit":"5"}}"#, r#"{"perhaps":{"limit":5}}"#),
+        (r#"{"perhaps":"null"}"#, r#"{"perhaps":null}"#),
+        (r#"{"open":{"a":"1.50","b":"null"}}"#, r#"{"open":{"a":1.50,"b":null}}"#),
+        (r#"{"either":{"n":"5","m":"6"}}"#, r#"{"either":{"n":"5","m":6}}"#),
+    ] {
+        assert_eq!(schema.check_arguments(given), Ok(Checked::Decoded(decoded.into())), "{given}");
+    }
+    for given in [
+        r#"{"either":{"n":"5"}}"#.to_owned(),
+        format!(r#"{{"filter":{}{{"limit":5}}{}}}"#, r#"{"inner":"#.repeat(40), "}".repeat(40)),
+    ] {
+        assert_eq!(schema.check_arguments(&given), Ok(Checked::AsGiven), "{given}");
+    }
+    for given in [
+        r#"{"filter":{"limit":"five"}}"#.to_owned(),
+        r#"{"filter":{"limit":"\"5\""}}"#.to_owned(),
+        r#"{"rows":["1","[2]"]}"#.to_owned(),
+        format!(r#"{{"filter":{}{{"limit":"5"}}{}}}"#, r#"{"inner":"#.repeat(40), "}".repeat(40)),
+    ] {
+        let refused = schema.check_arguments(&given).unwrap_err().to_string();
+        assert!(refused.contains("expected an integer"), "{given}: {refused}");
     }
 }
 
