@@ -17,9 +17,12 @@ use crate::{
         Principal, Raw, Request, Response, SubscriptionFilter, json::to_raw,
         scope_hierarchy::ScopeHierarchy,
     },
-    schema::{Checked, Subject},
+    schema::{self, Checked, Subject},
     wire,
 };
+
+/// The number of names that an unknown one is compared with.
+const MAX_COMPARED: usize = 200;
 
 /// The next step for a request.
 #[derive(Debug)]
@@ -281,10 +284,10 @@ fn call_tool<H: Clone>(
     arguments: Option<Raw>,
     scope: RequestScope<'_>,
 ) -> Result<Job<H>, Fault> {
-    let component = components
-        .tools
-        .get_visible(name, scope.visibility)
-        .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
+    let component = components.tools.get_visible(name, scope.visibility).ok_or_else(|| {
+        let message = unknown("tool", &components.tools, name, scope.visibility);
+        Fault::new(FaultKind::UnknownTool, message)
+    })?;
     scope.check_scopes(components, &component.options)?;
     let arguments = arguments.map_or_else(|| "{}".into(), |it| String::from(Box::<str>::from(it)));
     let given = arguments.as_str();
@@ -365,15 +368,30 @@ fn get_prompt<H: Clone>(
     arguments: Vec<(String, String)>,
     scope: RequestScope<'_>,
 ) -> Result<Job<H>, Fault> {
-    let component = components
-        .prompts
-        .get_visible(name, scope.visibility)
-        .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
+    let component = components.prompts.get_visible(name, scope.visibility).ok_or_else(|| {
+        Fault::invalid_params(unknown("prompt", &components.prompts, name, scope.visibility))
+    })?;
     scope.check_scopes(components, &component.options)?;
     component.check(&arguments)?;
     let (input, result_builder) =
         (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(component)));
     Ok(Job::new(component.handler.clone(), input, result_builder).within(component.options.timeout))
+}
+
+/// Returns the message about a name that no component has, with the name that was meant. Components with a predicate are not
+/// named, because the host was not asked who sees them.
+#[cold]
+fn unknown<T: Component>(
+    kind: &str,
+    registry: &Registry<T>,
+    name: &str,
+    visibility: &Visibility,
+) -> String {
+    let public = registry.visible(visibility).filter(|it| !it.options().is_guarded);
+    match schema::nearest(name, public.take(MAX_COMPARED).map(|it| it.key())) {
+        Some(meant) => format!("Unknown {kind}: {name}; did you mean {meant:?}?"),
+        None => format!("Unknown {kind}: {name}"),
+    }
 }
 
 /// Returns an empty completion if the target exists and the argument has no completion handler.

@@ -200,6 +200,19 @@ fn hidden_components_behave_as_missing() {
 }
 
 #[test]
+fn a_misspelt_name_leads_to_what_everybody_may_see() {
+    let mut visitor = visitor();
+    for (method, name, message) in [
+        ("tools/call", "ecko", r#"Unknown tool: ecko; did you mean "echo"?"#),
+        ("tools/call", "dropp", "Unknown tool: dropp"),
+        ("prompts/get", "fires", "Unknown prompt: fires"),
+    ] {
+        let id = visitor.modern(method, json!({"name": name}));
+        assert_eq!(visitor.reply(id).json()["error"]["message"], message);
+    }
+}
+
+#[test]
 fn partly_visible_lists_are_private() {
     let mut visitor = visitor();
     let id = send(&mut visitor, "resources/read", json!({"uri": "staff://pay"}), true);
