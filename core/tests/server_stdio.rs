@@ -284,7 +284,7 @@ sys.stdout.write(line)
     let ran = Command::new("python3").args(["-c", opener]).arg(&exe).output().unwrap();
     let said = String::from_utf8(ran.stdout).unwrap();
     let start = "stdio: serving over stdio, waiting for an MCP client on standard input; to try it, run \
-                 `npx @modelcontextprotocol/inspector ";
+                 `gudgeon inspect -- ";
     assert!(said.starts_with(start) && said.contains(" serve`; Ctrl-C ends it"), "{said}");
     assert!(said.contains(exe.to_str().unwrap()), "{said}");
 }

@@ -31,7 +31,7 @@ test("a server over stdio in a terminal writes once that it waits for a client",
   assert.equal(code, 0, output);
   const lines = output.trimEnd().split("\n");
   assert.equal(lines.length, 1, output);
-  assert.match(lines[0], /^shelf: serving over stdio, waiting for an MCP client on standard input; to try it, run `npx @modelcontextprotocol\/inspector node .*`; Ctrl-C ends it$/);
+  assert.match(lines[0], /^shelf: serving over stdio, waiting for an MCP client on standard input; to try it, run `npx gudgeon inspect -- node --input-type=module -e .*`; Ctrl-C ends it$/);
 });
 
 test("without a terminal it writes nothing", async () => {

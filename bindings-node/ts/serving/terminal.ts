@@ -9,10 +9,11 @@ export function hintInTerminal(server: string): void {
   if (!isTerminal()) return;
   const { argv0, argv, execArgv } = process;
   const words = [basename(argv0), ...execArgv, ...(argv[1] === undefined ? [] : [relative("", argv[1])]), ...argv.slice(2)];
-  const program = words.map((word) => (/^[\w./:=@-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+  const isFile = words.length === 2 && /\.[cm]?[jt]s$/.test(words[1] ?? "");
+  const target = (isFile ? words.slice(1) : ["--", ...words]).map((word) => (/^[\w./:=@-]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
   console.error(
     `${server}: serving over stdio, waiting for an MCP client on standard input; to try it, run ` +
-      `\`npx @modelcontextprotocol/inspector ${program}\`; Ctrl-C ends it`,
+      `\`npx gudgeon inspect ${target}\`; Ctrl-C ends it`,
   );
 }
 

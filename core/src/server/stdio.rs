@@ -39,7 +39,7 @@ fn print_terminal_hint(server: &str) {
     let _ = writeln!(
         std::io::stderr(),
         "{server}: serving over stdio, waiting for an MCP client on standard input; to try it, run \
-         `npx @modelcontextprotocol/inspector {}`; Ctrl-C ends it",
+         `gudgeon inspect -- {}`; Ctrl-C ends it",
         program.join(" ")
     );
 }

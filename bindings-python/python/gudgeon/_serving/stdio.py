@@ -16,12 +16,11 @@ def run_stdio(app: Any, grace: float = GRACE) -> None:
     """Serves stdio until the client closes it or a signal arrives. Remaining threads then don't keep the process
     alive.
     """
+    for descriptor, name in enumerate(("input", "output")):
+        if _is_closed(descriptor):
+            raise SystemExit(f"gudgeon: standard {name} is closed, which a server over stdio needs: a client starts it")
     announce_on_terminal(app)
-    fd_in, fd_out = take_stdio()
-    # `print` writes to stderr from here on, which is expected to show lines immediately.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(line_buffering=True)
+    fd_in, fd_out = _take_stdio()
     with Signals() as signals:
         serve_blocking(app, on_descriptors(fd_in, fd_out), grace=grace, signals=signals)
     os.close(fd_in)
@@ -32,12 +31,30 @@ def run_stdio(app: Any, grace: float = GRACE) -> None:
 async def serve_stdio(app: Any) -> None:
     """Serves standard input and output on the running loop."""
     announce_on_terminal(app)
-    fd_in, fd_out = take_stdio()
+    fd_in, fd_out = _take_stdio()
     try:
         await serve(app, on_descriptors(fd_in, fd_out))
     finally:
         os.close(fd_in)
         os.close(fd_out)
+
+
+def _take_stdio() -> tuple[int, int]:
+    """Takes both from the program, whose `print` writes to stderr from then on."""
+    descriptors = take_stdio()
+    # A stray print must not fail a call because of the terminal's encoding, and stderr shows lines immediately.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True, errors="backslashreplace")
+    return descriptors
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
 
 
 def announce_on_terminal(app: Any) -> None:
@@ -49,10 +66,12 @@ def announce_on_terminal(app: Any) -> None:
         return
     from shlex import quote
 
-    program = " ".join(map(quote, [os.path.basename(sys.orig_argv[0]), *sys.orig_argv[1:]]))
+    words = [os.path.basename(sys.orig_argv[0]), *sys.orig_argv[1:]]
+    is_file = len(words) == 2 and words[1].endswith(".py")
+    target = " ".join(map(quote, words[1:] if is_file else ["--", *words]))
     print(
         f"{app.name or 'gudgeon'}: serving over stdio, waiting for an MCP client on standard input; to try it, run "
-        f"`npx @modelcontextprotocol/inspector {program}`; Ctrl-C ends it",
+        f"`gudgeon inspect {target}`; Ctrl-C ends it",
         file=sys.stderr,
         flush=True,
     )

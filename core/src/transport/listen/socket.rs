@@ -200,13 +200,17 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 }
 
 fn explain(at: &Address, error: io::Error) -> Error {
+    let in_use = match &at.place {
+        Place::Http { port, .. } | Place::Tcp { port, .. } => format!(
+            "port {port} is in use; stop the other program, or choose another port (0 for any free one)"
+        ),
+        Place::Unix(_) => String::new(),
+    };
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse if matches!(at.place, Place::Unix(_)) => {
             "a server listens there already, or the file is not a socket; choose another path"
         }
-        io::ErrorKind::AddrInUse => {
-            "the port is in use; stop the other program, or choose another port (0 for any free one)"
-        }
+        io::ErrorKind::AddrInUse => &in_use,
         io::ErrorKind::AddrNotAvailable => {
             "this machine does not have the address; use 127.0.0.1 for local clients only, 0.0.0.0 for all"
         }
