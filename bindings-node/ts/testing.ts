@@ -8,6 +8,7 @@ import type { AnyServer, Principal } from "./model/types/server.js";
 import { isObject } from "./model/values.js";
 import { coreOf } from "./server/core.js";
 import { serveMemory } from "./serving/memory.js";
+import { checkClientOptions } from "./client/options.js";
 import { keyedCallback } from "./client/questions.js";
 import { TestTarget } from "./client/target.js";
 import { checkStore } from "./testing/check-store.js";
@@ -20,8 +21,8 @@ export { checkStore, type Faults, Recorder };
 /** Every revision, oldest first. */
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/** Options of `connect`. */
-export interface ConnectOptions {
+/** Options of `connect`: those of a client, and others for tests. */
+export interface ConnectOptions extends Omit<ClientOptions, "headers" | "onLog" | "revision"> {
   /** The revision to speak. Default: the newest that the server speaks. */
   revision?: Revision | undefined;
   /** The principal of every call, as `ctx.principal` gives it. Default: none. */
@@ -49,8 +50,11 @@ export interface ConnectOptions {
   recorder?: Recorder | undefined;
 }
 
-/** Each option, and what is wrong with a value that it can't have. */
-const CHECKS: { readonly [K in keyof Required<ConnectOptions>]: Check } = {
+/** The options of a client that answer questions. */
+const ANSWERING = ["onElicit", "onSample", "roots"] as const;
+
+/** Each option that a client does not have, and what is wrong with a value that it can't have. */
+const CHECKS: { readonly [K in Exclude<keyof ConnectOptions, Exclude<keyof ClientOptions, "headers" | "onLog" | "revision">>]-?: Check } = {
   revision: oneOf(...eras),
   principal: (value) =>
     isObject(value) && typeof value["subject"] === "string"
@@ -98,13 +102,38 @@ const CHECKS: { readonly [K in keyof Required<ConnectOptions>]: Check } = {
 export async function connect(server: AnyServer, options: ConnectOptions = {}): Promise<Client> {
   const place = "connect()";
   const core = coreOf(server, place);
-  refuseUnknown(place, Object.keys(CHECKS), options, { era: "revision" });
-  checkValues(place, CHECKS, { ...options });
-  const { revision = "auto", principal, headers = {}, onLog, answers, replay = false, faults, recorder } = options;
+  const { revision = "auto", principal, headers = {}, onLog, answers, replay = false, faults, recorder, ...client } = options;
+  checkValues(place, CHECKS, { revision: options.revision, principal, headers: options.headers, onLog, answers, replay: options.replay, faults, recorder });
+  checkRest(place, client);
+  const unused = answers && ANSWERING.find((name) => client[name] !== undefined);
+  if (unused) throw new TypeError(`${place}: answers answers every question, so ${unused} is never called; give one of them`);
   const stateKey = crypto.getRandomValues(new Uint8Array(32));
   const testMode = { replays: replay, stateKey, principal, headers: Object.entries(headers).flat() };
   const target = faults || recorder ? tapped(core, testMode, faults, recorder) : new TestTarget(server.name, (mode) => serveMemory(core, mode), testMode);
-  return Client.connect(target as unknown as AnyServer, { revision, onLog, ...(answers && answering(answers)) });
+  return Client.connect(target as unknown as AnyServer, { ...client, revision, onLog, ...(answers && answering(answers)) });
+}
+
+/** Checks options that are those of a client; for unknown ones, names of `connect` itself are suggested first. */
+function checkRest(place: string, client: ClientOptions): void {
+  try {
+    checkClientOptions(place, client);
+  } catch (error) {
+    for (const name of Object.keys(client)) {
+      if (!String(error).includes(`unknown option '${name}'`)) continue;
+      const own = caught(() => refuseUnknown(place, Object.keys(CHECKS), { [name]: true }, { era: "revision" }));
+      if (String(own).includes("did you mean")) throw own;
+    }
+    throw error;
+  }
+}
+
+function caught(run: () => void): unknown {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 function answering(answers: Readonly<Record<string, unknown>>): ClientOptions {

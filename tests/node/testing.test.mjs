@@ -49,7 +49,22 @@ test("connect() speaks the era that is asked for, otherwise the newest that the 
   await assert.rejects(connect({}), /connect\(\): the server must be a Server of gudgeon, not {}/);
   await assert.rejects(connect(echo(), { revision: "2020-01-01" }), { name: "TypeError", message: /connect\(\): revision must be "2024-11-05" or .*, not "2020-01-01"/ });
   await assert.rejects(connect(echo(), { era: "2025-11-25" }), { name: "TypeError", message: "connect(): unknown option 'era'; did you mean 'revision'?" });
+  for (const [wrong, message] of [
+    [{ anwsers: {} }, "connect(): unknown option 'anwsers'; did you mean 'answers'?"],
+    [{ middlewares: [] }, "connect(): unknown option 'middlewares'; did you mean 'middleware'?"],
+    [{ middleware: 3 }, "connect(): middleware must be an array of functions (request, next), not 3"],
+    [{ answers: {}, onElicit: () => true }, "connect(): answers answers every question, so onElicit is never called; give one of them"],
+  ]) {
+    await assert.rejects(connect(echo(), wrong), { name: "TypeError", message });
+  }
   await assert.rejects(connect(echo(), { faults: { drop: 2 } }), /connect\(\): faults: drop must be a share from 0 to 1, not 2/);
+});
+
+test("a test takes every option of a client", async () => {
+  const seen = [];
+  const noting = (request, next) => (seen.push(request.method), next());
+  await using(echo(), { middleware: [noting], timeoutMs: 5_000, onElicit: () => true }, (client) => client.listTools());
+  assert.deepEqual(seen, ["tools/list"]);
 });
 
 test("answers= declares what can be asked", async () => {

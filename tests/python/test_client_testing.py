@@ -390,6 +390,8 @@ def test_wrong_options_of_connect_are_refused_with_the_fix(app, connecting):
     wrong = [
         ({"era": "2025-11-25"}, "connect(): unknown option 'era'; did you mean 'revision'?"),
         ({"anwsers": {}}, "connect(): unknown option 'anwsers'; did you mean 'answers'?"),
+        ({"middlewares": []}, "connect(): unknown option 'middlewares'; did you mean 'middleware'?"),
+        ({"answers": {}, "roots": []}, "connect(): answers= answers every question, so roots= is never called"),
         ({"principal": "ada"}, "connect(): principal= takes a Principal, not 'ada'"),
         ({"headers": ["a"]}, "connect(): headers= is a mapping"),
         ({"headers": {"a": 1}}, "connect(): headers= takes strings, not {'a': 1}"),
@@ -401,3 +403,16 @@ def test_wrong_options_of_connect_are_refused_with_the_fix(app, connecting):
     for headers in ({"no good": "x"}, {"x": "no\ngood"}):
         with pytest.raises(ValueError, match="valid HTTP header"):
             connecting(app, headers=headers)
+
+
+def test_a_test_takes_every_option_of_a_client():
+    app, seen = Server("shelf"), []
+    app.tool(lambda: "ok", name="go")
+
+    def noting(request, next):
+        seen.append(request.method)
+        return next(request)
+
+    with connect_sync(app, middleware=[noting], timeout=5, on_elicit=lambda request: True) as client:
+        client.call_tool("go")
+    assert seen == ["tools/call"]

@@ -16,6 +16,7 @@ from ..errors import Cancelled, Declined, ProtocolError
 from ..types import Principal, RootsRequest, SampleRequest
 from .faults import Faults, Recorder
 
+_ANSWERING = ("on_elicit", "on_sample", "roots")
 _OPTIONS = ("revision", "answers", "principal", "headers", "on_log", "replay", "faults", "recorder")
 
 
@@ -35,13 +36,14 @@ class TestLink:
         replay: bool,
         faults: Any,
         recorder: Any,
-        unknown: Mapping[str, Any],
+        client_options: Mapping[str, Any],
     ) -> None:
         if not is_server(server):
             raise TypeError(f"connect() takes a Server, not {server!r}: Client connects to anything else")
-        for name in unknown:
-            raise unknown_name("connect()", "option", name, _OPTIONS, {"era": "revision"})
-        check_options("client", "connect()", {"revision": revision})
+        _check_options({**client_options, "revision": revision})
+        for name in _ANSWERING if answers is not None else ():
+            if name in client_options:
+                raise TypeError(f"connect(): answers= answers every question, so {name}= is never called: give one")
         if answers is not None and not isinstance(answers, Mapping):
             raise TypeError(f"connect(): answers= is a mapping of questions to answers, not {answers!r}")
         if on_log is not None and not callable(on_log):
@@ -54,6 +56,7 @@ class TestLink:
             if given is not None and not isinstance(given, wanted):
                 raise TypeError(f"connect(): {name}= takes a {wanted.__name__}, not {given!r}")
         self._server = server
+        self._client_options = client_options
         self._revision = revision
         self._answers = answers
         self._on_log = on_log
@@ -67,10 +70,9 @@ class TestLink:
         self._recorder = recorder
 
     def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"revision": self._revision or "auto", "on_log": self._on_log}
+        options = {**self._client_options, "revision": self._revision or "auto", "on_log": self._on_log}
         if self._answers is not None:
-            answer = Keyed(Answers(self._answers))
-            options.update(on_elicit=answer, on_sample=answer, roots=answer)
+            options |= dict.fromkeys(_ANSWERING, Keyed(Answers(self._answers)))
         return options
 
     def _target(self) -> Any:
@@ -89,6 +91,18 @@ class TestLink:
     def connecting_sync(self, client: Any) -> Generator[Any]:
         with client(self._target(), **self._options()) as connected:
             yield connected
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Raises for options that a client does not have or take; names of `connect` itself are suggested first."""
+    try:
+        check_options("client", "connect()", options)
+    except TypeError as error:
+        for name in options:
+            own = unknown_name("connect()", "option", name, _OPTIONS, {"era": "revision"})
+            if f"unknown option {name!r}" in str(error) and "did you mean" in str(own):
+                raise own from None
+        raise
 
 
 class Answers:

@@ -18,7 +18,7 @@ def connect(
     replay=False,
     faults=None,
     recorder=None,
-    **unknown,
+    **client_options,
 ):
     """Connects a `Client` to this server in memory: `async with connect(app, answers={"Sure?": True}) as client: …`
 
@@ -38,6 +38,7 @@ def connect(
             so far. Has no effect before 2026-07-28; a tool with `replay="forbid"` can't ask then. Default False.
         faults: The `Faults` of the wire. Default: none.
         recorder: A `Recorder` that writes a transcript. Default: none.
+        client_options: Other options of `Client`, such as `middleware=` and `timeout=`.
 
     Raises:
         ValueError: The revision does not exist, or a header is not valid HTTP.
@@ -48,7 +49,7 @@ def connect(
     from .._testing.link import TestLink
     from ..client import Client
 
-    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
+    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, client_options)
     return link.connecting(Client)
 
 
@@ -63,7 +64,7 @@ def connect_sync(
     replay=False,
     faults=None,
     recorder=None,
-    **unknown,
+    **client_options,
 ):
     """Connects a `SyncClient` to this server in memory; parameters and errors are those of `connect`.
 
@@ -83,7 +84,7 @@ def connect_sync(
     from .._testing.link import TestLink
     from ..client import SyncClient
 
-    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
+    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, client_options)
     return link.connecting_sync(SyncClient)
 
 

@@ -21,6 +21,7 @@ def connect(
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,
+    **client_options: Any,
 ) -> AbstractAsyncContextManager[Client]: ...
 def connect_sync(
     server: Server[Any],
@@ -33,5 +34,6 @@ def connect_sync(
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,
+    **client_options: Any,
 ) -> AbstractContextManager[SyncClient]: ...
 async def check_store(store: Store) -> None: ...
