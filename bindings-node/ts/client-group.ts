@@ -1,3 +1,4 @@
+import { bindMethods } from "./model/bound-methods.js";
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import type { McpError } from "./model/errors.js";
@@ -239,6 +240,7 @@ export class ClientGroup implements AsyncDisposable {
   }
 }
 brandClass("ClientGroup", ClientGroup as never);
+bindMethods(ClientGroup);
 
 /** Returns the result in the outcome of an operation; throws its error. */
 function resultOf(outcome: string): unknown {

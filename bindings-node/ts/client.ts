@@ -1,3 +1,4 @@
+import { bindMethods } from "./model/bound-methods.js";
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import { display } from "./model/display.js";
@@ -395,6 +396,7 @@ export class Client implements AsyncDisposable {
 }
 brandClass("Client", Client as never);
 explainSdkNames("Client", Client);
+bindMethods(Client);
 
 async function connect(wire: ClientWire, opened: OpenedTarget, isGrouped: boolean): Promise<void> {
   const failure = failureOf(opened);

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 
+import { bindMethods } from "./model/bound-methods.js";
 import { brandClass } from "./model/brand.js";
 import { refuseUnknown } from "./model/checks.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./model/components.js";
@@ -405,6 +406,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
 
 brandClass("Server", Server);
 explainSdkNames("Server", Server);
+bindMethods(Server);
 
 /** Returns the principal in the second argument of `fetch`, which may be any object of a host. */
 function principalIn(extra: unknown): Principal | undefined {

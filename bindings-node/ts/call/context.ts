@@ -1,3 +1,4 @@
+import { bindSomeMethods } from "../model/bound-methods.js";
 import { refuseUnknown } from "../model/checks.js";
 import { NotSupported } from "../model/errors.js";
 import { toJson } from "../model/json.js";
@@ -280,6 +281,10 @@ function handled<T>(answer: Promise<T>): Promise<T> {
 }
 
 explainSdkNames("Context", CallContext);
+bindSomeMethods(CallContext, [
+  "answer", "ask", "closeStream", "debug", "elicit", "elicitUrl", "error", "info", "log", "progress", "readResource", "roots", "sample", "step",
+  "tryElicit", "warning",
+]);
 
 const END =
   "this run of the handler was cancelled: by the client, by its timeout, because the server stops, or to be replayed when " +
