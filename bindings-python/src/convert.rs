@@ -66,10 +66,21 @@ pub(crate) fn outcome(
     Outcome { result: Err(failure), thrown }
 }
 
+/// Returns a string. Halves of surrogate pairs, which UTF-8 can't encode, become U+FFFD.
+fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
+    if let Ok(text) = text.to_str() {
+        return Ok(text.to_owned());
+    }
+    let encoded = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
+    let units = encoded.cast::<PyBytes>()?.as_bytes().chunks_exact(2);
+    let units: Vec<u16> = units.map(|it| u16::from_le_bytes([it[0], it[1]])).collect();
+    Ok(String::from_utf16_lossy(&units))
+}
+
 /// Returns the reply for a handler's value.
 pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Reply::Text(text.to_str()?.to_owned()));
+        return text_of(text).map(Reply::Text);
     }
     if value.is_none() {
         return Ok(Reply::Nothing);

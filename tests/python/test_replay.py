@@ -232,7 +232,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
     with SyncClient(app) as client:
         first, second, unsaid, keyless, failed, *rest = client.call_tool("steps").data
         assert first == second == {"pair": [1, 2]}
-        assert "step 'b' can't be remembered: an object can't be converted to JSON" in unsaid
+        assert "step 'b' can't be remembered: the result: an object can't be converted to JSON" in unsaid
         assert keyless == "step() takes its key first, which must be a string, not ''"
         assert failed == "once" and rest == [1, 1]
         assert ran == ["anything", "unsayable", "fails", "fails"]

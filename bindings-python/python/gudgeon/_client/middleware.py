@@ -11,6 +11,7 @@ from msgspec.json import decode
 from .._model.article import with_article
 from .._model.callables import check_takes
 from .._model.json import encode
+from .._schema.annotations import place
 from .read import read_result
 
 _COROUTINE = 0x80  # CO_COROUTINE
@@ -97,6 +98,9 @@ def _params(request: Any) -> bytes:
 
 
 def _checked(function: Callable[..., Any], result: Any, source: str) -> Any:
+    if hasattr(result, "__await__"):
+        result.close()
+        raise TypeError(f"the middleware {place(function)} returned next(…) before it was done: return {source}")
     if result is None:
         raise TypeError(f"the middleware {_name(function)} returned nothing; return what {source} returned")
     return result

@@ -190,7 +190,7 @@ def _reader(wanted: Any) -> Callable[[bytes], Any]:
 
     if is_pydantic(wanted) or not uses_pydantic(wanted):
         return decoder(wanted)
-    from pydantic import TypeAdapter
+    from .._model.pydantic_json import adapter
 
-    adapter: Any = TypeAdapter(wanted)
-    return lambda encoded: adapter.validate_json(encoded)
+    validate: Callable[[bytes], Any] = adapter(wanted).validate_json
+    return validate

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# What follows the kind of a value that has no JSON.
+NO_JSON = (
+    " can't be converted to JSON; return a dict, a dataclass, a TypedDict, a msgspec.Struct, a pydantic model, or "
+    "content such as Text and Image"
+)
+
+
 class JsonValue:
     """The base of value types, which convert themselves to plain JSON values."""
 
@@ -35,8 +42,9 @@ def is_path(cls: type) -> bool:
 
 def configures_numbers(cls: "Any") -> bool:
     """Returns whether a pydantic class configures the JSON of NaN and infinity."""
-    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
-    return config.get("ser_json_inf_nan") in ("null", "strings")
+    from .pydantic_json import config_of
+
+    return config_of(cls).get("ser_json_inf_nan") in ("null", "strings")
 
 
 def encode_hook(value: "Any") -> "Any":
@@ -45,11 +53,7 @@ def encode_hook(value: "Any") -> "Any":
         return value.to_dict()
     cls = type(value)
     if is_pydantic(cls):
-        if configures_numbers(cls):
-            from msgspec.json import decode
-
-            return decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
-        return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
+        return _pydantic_value(value)
     from enum import Enum
 
     if isinstance(value, Enum):
@@ -61,10 +65,13 @@ def encode_hook(value: "Any") -> "Any":
     module = cls.__module__.partition(".")[0]
     if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
         return str(value)
-    raise TypeError(
-        f"{with_article(cls.__qualname__)} can't be converted to JSON; return a dict, a dataclass, a TypedDict, "
-        "a msgspec.Struct, a pydantic model, or content such as Text and Image"
-    )
+    raise TypeError(with_article(cls.__qualname__) + NO_JSON)
+
+
+def _pydantic_value(value: "Any") -> "Any":
+    from .pydantic_json import plain
+
+    return plain(value, is_exact=not configures_numbers(type(value)))
 
 
 def to_builtins(value: "Any") -> "Any":

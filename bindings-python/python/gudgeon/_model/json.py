@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from os import PathLike
 from typing import Any
@@ -11,13 +11,17 @@ import msgspec
 
 from .._native import has_null
 from .defaults import leaves_defaults_out, with_defaults
-from .encoding import encode_hook, is_path, is_pydantic, to_builtins
+from .encoding import NO_JSON, encode_hook, is_path, is_pydantic, to_builtins
+from .surrogates import without_surrogates
 from .value import Value
 
 
 def _decode_hook(cls: Any, value: Any) -> Any:
     if is_pydantic(cls):
-        return cls.__pydantic_validator__.validate_python(value)
+        from .pydantic_json import from_json
+
+        # As JSON, so that what a model reads does not depend on what is around it.
+        return from_json(cls, encode_exact(value))
     if cls is object:
         return value
     if isinstance(cls, type):
@@ -38,11 +42,39 @@ def encode(value: Any, place: str = "the value") -> bytes:
 
     Raises:
         ValueError: The value holds NaN or infinity, which JSON can't represent; the text names the place.
+        TypeError: The value holds something else that has no JSON; the text names the place.
     """
-    text = encode_exact(value)
+    try:
+        text = encode_exact(value)
+    except UnicodeEncodeError:
+        text = encode_exact(without_surrogates(to_builtins(value)))
+    except TypeError as error:
+        if not str(error).endswith(NO_JSON):
+            raise
+        problem = str(error) if place == "the result" else str(error).replace("; return ", "; give ")
+        raise TypeError(f"{_place_of(value, place)}: {problem}") from None
     if has_null(text):  # as which the encoder writes them
         check_numbers(value, place)
     return text
+
+
+def _place_of(value: Any, place: str) -> str:
+    """Returns the place of the first part of a value that has no JSON."""
+    for step, part in _parts(value):
+        try:
+            encode_exact(part)
+        except (TypeError, ValueError) as error:
+            if str(error).endswith(NO_JSON):
+                return _place_of(part, place + step)
+    return place
+
+
+def _parts(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return ((f".{key}" if str(key).isidentifier() else f"[{key!r}]", part) for key, part in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return ((f"[{at}]", part) for at, part in enumerate(value))
+    return ()
 
 
 def check_numbers(value: Any, place: str) -> None:
@@ -63,12 +95,7 @@ def check_numbers(value: Any, place: str) -> None:
 def _not_finite(value: Any, place: str) -> str | None:
     if isinstance(value, float):
         return None if isfinite(value) else f"{place} is {value}"
-    if isinstance(value, dict):
-        parts = ((f".{key}" if str(key).isidentifier() else f"[{key!r}]", part) for key, part in value.items())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        parts = ((f"[{at}]", part) for at, part in enumerate(value))
-    else:
-        return None
+    parts = _parts(value)
     return next((found for step, part in parts if (found := _not_finite(part, place + step)) is not None), None)
 
 

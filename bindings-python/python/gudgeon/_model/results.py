@@ -26,6 +26,7 @@ class ToolResult(Value):
     """
 
     _fields = {"content": REQUIRED, "structured_content": None, "is_error": False, "meta": {}}
+    _known_as = {"error": "is_error", "output": "data", "result": "data", "structured": "data", "value": "data"}
     _readers = {"content": each(content_from_dict)}
 
     def __init__(self, content=(), *, structured_content=None, is_error=False, meta=None):

@@ -18,6 +18,11 @@ def camel(name):
     return known
 
 
+def snake(name):
+    """Converts `mimeType` to `mime_type`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 def plain(value):
     """Converts a value to one that `json.dumps` takes."""
     if value is None or isinstance(value, (str, int, float, bool)):
@@ -135,6 +140,8 @@ class Value(JsonValue):
     _readers = {}
     # Fields whose JSON name ends in `Hint`.
     _hints = frozenset()
+    # Names that users of other libraries try → ours.
+    _known_as = {}
 
     def __init__(self, *given, **values):
         fields = self._fields
@@ -196,6 +203,15 @@ class Value(JsonValue):
         readers = cls._readers
         cls._plan = tuple((name, camel(name), default, readers.get(name)) for name, default in cls._fields.items())
         return cls._plan
+
+    def __getattr__(self, name):
+        # Only for names that do not exist.
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_"):
+            known = self._known_as.get(name) or snake(name)
+            if known != name and known in (*dir(type(self)), *self._fields):
+                message += f": it is {known!r}"
+        raise AttributeError(message, name=name, obj=self)
 
     def __setattr__(self, name, value):
         raise AttributeError(f"{type(self).__name__} is frozen: make a new one instead of setting {name!r}")

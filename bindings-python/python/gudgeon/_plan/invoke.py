@@ -66,14 +66,14 @@ class Argument:
 
 
 def _pydantic_reader(parameter: Parameter, lax: bool, as_json: bool) -> Reader:
-    from pydantic import TypeAdapter
+    from .._model.pydantic_json import adapter
 
-    adapter: Any = TypeAdapter(parameter.annotation)
+    validator = adapter(parameter.annotation)
     if not lax:
-        return lambda raw: adapter.validate_json(bytes(raw))
+        return lambda raw: validator.validate_json(bytes(raw))
     if as_json:
-        return lambda raw: adapter.validate_json(msgspec.json.decode(raw, type=str))
-    return lambda raw: adapter.validate_python(msgspec.json.decode(raw))
+        return lambda raw: validator.validate_json(msgspec.json.decode(raw, type=str))
+    return lambda raw: validator.validate_python(msgspec.json.decode(raw))
 
 
 def build(

@@ -10,7 +10,7 @@ from .._schema import docstrings as _docstrings
 from .._schema.annotations import target
 from .._schema.json_schema import Profile, own_schema, schema_of
 from .._schema.render import default_of
-from .._schema.type_hints import SchemaError, header_of, union_members, unwrap
+from .._schema.type_hints import SchemaError, header_of, union_members, unwrap, uses_pydantic
 from . import replies as _replies
 from .depends import Overrides
 from .invoke import Argument, build
@@ -41,6 +41,7 @@ class Plan:
         names_questions: whether its return annotation names a question
         arguments: for a prompt, its arguments as in `prompts/list`
         parameters: the names of the parameters that the caller passes, and whether each is required
+        validates: whether pydantic reads arguments, so that its models decide what is valid
         invoke: `invoke(raw, call)` → a reply, or a coroutine of one where `is_async`
     """
 
@@ -56,6 +57,7 @@ class Plan:
         "output_schema",
         "parameters",
         "place",
+        "validates",
         "wants_context",
     )
 
@@ -69,6 +71,7 @@ class Plan:
     arguments: list[dict[str, Any]]
     parameters: dict[str, bool]
     is_async: bool
+    validates: bool
     wants_context: bool
     invoke: Callable[[Any, Any], Any]
 
@@ -106,6 +109,7 @@ def make_plan(
     schema, structured = _input_schema(filled, texts, signature.place, profile, headers=kind == "tool")
     plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place, profile))
     plan.parameters = {parameter.wire: parameter.required for parameter in filled}
+    plan.validates = given is None and any(uses_pydantic(parameter.annotation) for parameter in filled)
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
     plan.output_schema = None
     plan.names_questions = names_questions(signature.returns if output is UNSET else output)

@@ -40,7 +40,9 @@ def json_reply(value: Any) -> bytes:
     if isinstance(value, Value):
         return encode(value.to_dict(), _RESULT)
     if is_pydantic(type(value)):
-        encoded: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)
+        from .._model.pydantic_json import to_json
+
+        encoded = to_json(value)
         if b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded:
             check_numbers(value, _RESULT)
         return encoded

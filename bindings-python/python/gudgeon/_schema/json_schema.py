@@ -126,11 +126,12 @@ def _renamed(schema: Any, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
-    from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
+    from .._model.pydantic_json import json_schema
+
     try:
-        schema = TypeAdapter(annotation).json_schema(mode="serialization" if output else "validation")
+        schema = json_schema(annotation, output=output)
     except (PydanticUserError, NameError) as error:
         raise SchemaError(" ".join(str(error).split("\n")[0].split())) from None
     if not headers and "x-mcp-header" in repr(schema):

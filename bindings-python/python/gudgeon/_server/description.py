@@ -23,6 +23,9 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
         # A schema that the user wrote says by itself whether it is closed.
         if options.get("input") is None and options.get("unknown_arguments", "refuse") == "refuse":
             declaration["closed"] = True
+        # What a model accepts and says is its author's decision.
+        if plan.validates:
+            declaration["validates"] = True
         if plan.output_schema is not None:
             declaration["outputSchema"] = Raw(plan.output_schema)
     elif kind == "prompts":

@@ -193,6 +193,9 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
             "declare it with async def"
         )
     result = await awaitable
+    if hasattr(result, "__await__"):
+        result.close()
+        raise TypeError(f"{place(middleware)} returned next(…) before it was done: write `return await next(request)`")
     if result is None and given is not None:
         raise TypeError(nothing_returned(request.method))
     return result
