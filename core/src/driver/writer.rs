@@ -57,7 +57,6 @@ impl Queue {
     fn push(&mut self, frame: Vec<u8>) -> &mut Piece {
         let fits = |it: &Piece| it.bytes.len() + frame.len() < PIECE;
         let joins = self.pieces.back().is_some_and(fits);
-        self.unwritten += frame.len() + 1;
         if !joins {
             let bytes = match frame.len() < PIECE {
                 true => std::mem::take(&mut self.spare),
@@ -67,10 +66,13 @@ impl Queue {
         }
         let last = self.pieces.len() - 1;
         let piece = &mut self.pieces[last];
+        let before = piece.bytes.len();
         match frame.len() < PIECE {
             true => encode_line(&frame, &mut piece.bytes),
             false => piece.bytes = into_line(frame),
         }
+        // A line may be longer than its frame, because some characters are escaped.
+        self.unwritten += piece.bytes.len() - before;
         piece
     }
 
@@ -252,6 +254,22 @@ mod tests {
         let lines: Vec<_> = BufReader::new(read).lines().take(3).map(Result::unwrap).collect();
         assert_eq!(lines, ["1", "2", "3"]);
         assert_eq!(writer.unwritten(), 0);
+    }
+
+    #[test]
+    fn what_waits_is_counted_as_it_is_written() {
+        let (mut read, writer) = pipe();
+        let long = format!("\"{}\"", "\u{2028}".repeat(PIECE));
+        for frame in ["\"\u{2028}\"", "1", &*long] {
+            writer.push(frame.into());
+        }
+        let mut all = vec![0; writer.unwritten()];
+        let reader = std::thread::spawn(move || read.read_exact(&mut all).map(|()| all));
+        writer.flush();
+        assert_eq!(writer.unwritten(), 0);
+        let all = String::from_utf8(reader.join().unwrap().unwrap()).unwrap();
+        let long = format!("\"{}\"", "\\u2028".repeat(PIECE));
+        assert_eq!(all, format!("\"\\u2028\"\n1\n{long}\n"));
     }
 
     #[test]

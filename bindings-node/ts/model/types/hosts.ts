@@ -8,14 +8,14 @@ export type FetchContext = { readonly req: { readonly raw: Request } } | { reado
 /** A request of node:http or Express, with the caller if the host authenticated it; or Fastify's. */
 export type NodeRequest = (IncomingMessage & { principal?: Principal | undefined }) | FastifyRequest;
 
-/** What is used of a request of Fastify. */
+/** The members of a Fastify request that are used. */
 export interface FastifyRequest {
   readonly raw: IncomingMessage;
   readonly body?: unknown;
   readonly principal?: Principal | undefined;
 }
 
-/** What is used of a reply of Fastify. */
+/** The members of a Fastify reply that are used. */
 export interface FastifyReply {
   readonly raw: ServerResponse;
   hijack(): unknown;
