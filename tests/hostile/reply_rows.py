@@ -15,9 +15,16 @@ def raw_reply(id, result):
 
 @row("ids that only equal the right one in value", "right", STDIO)
 def _(peer, id):
-    for other in (f"{id}.0", f"{id}e0", f"{id}.0e0", f"{id * 10}e-1", f'"{id}"', f"0{id}", f"+{id}", f"[{id}]", "true"):
+    numbers = (f"{id}.0", f"{id}e0", f"{id}.0e0", f"{id * 10}e-1", f"0{id}", f"+{id}")
+    for other in (*numbers, f'"0{id}"', f"[{id}]", "true"):
         peer.say(raw_reply(other, text("wrong")))
     peer.reply(id, text("right"))
+
+
+# Some servers return numbers as strings, whose meaning is certain.
+@row("the id as a string", "right", STDIO)
+def _(peer, id):
+    peer.say(raw_reply(f'"{id}"', text("right")))
 
 
 @row("a batch of replies to one id", "right", STDIO)

@@ -94,7 +94,8 @@ def test_every_call_gets_exactly_one_reply(era: str) -> None:
     answered = [frame["id"] for frame in server.seen if "id" in frame and "method" not in frame]
     assert sorted(answered) == sorted(set(answered))
     good = {name for name in NAMES if not replies[name]["result"].get("isError")}
-    assert good == {"quick", "pretty", "cancelled_early"}
+    assert good == {"quick", "pretty", "cancelled_early", "surrogate", "surrogate_async"}
+    assert {replies[name]["result"]["content"][0]["text"] for name in ("surrogate", "surrogate_async")} == {"\ufffd"}
     assert replies["says"]["result"]["content"] == [{"type": "text", "text": "try again"}]
     for name in ("raises", "raises_async"):
         text = replies[name]["result"]["content"][0]["text"]

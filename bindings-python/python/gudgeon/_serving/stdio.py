@@ -45,7 +45,10 @@ def _take_stdio() -> tuple[int, int]:
     # A stray print must not fail a call because of the terminal's encoding, and stderr shows lines immediately.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(line_buffering=True, errors="backslashreplace")
+        try:
+            reconfigure(line_buffering=True, errors="backslashreplace")
+        except OSError:  # it was a file, which has a position, and is none any more
+            reconfigure(line_buffering=True)
     return descriptors
 
 
