@@ -32,7 +32,10 @@ impl Schema {
     #[cold]
     fn decode(&self, raw: &str) -> Option<String> {
         let decoded = self.unquoted(raw)?;
-        let fits = serde_json::from_str(&decoded).is_ok_and(|it| self.fits(&it).unwrap_or(false));
-        fits.then_some(decoded)
+        let value = serde_json::from_str(&decoded).ok()?;
+        self.fits(&value).unwrap_or(false).then_some(decoded)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,7 @@ pub(super) fn is_large(number: &Number) -> bool {
 pub(super) fn is_beyond_doubles(number: &Number) -> bool {
     const LARGEST: u64 = (1 << 53) - 1;
     let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-    magnitude.is_some_and(|it| it > LARGEST)
+    magnitude > Some(LARGEST)
 }
 
 /// Returns `true` if `number` divided by `divisor`, which is above zero, is an integer. Both are taken as the decimal
