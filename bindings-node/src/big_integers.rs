@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 /// The digits of the smallest such integer, 2⁵³.
 const DIGITS: usize = 16;
-/// The largest integer of which a number holds it and all smaller ones.
+/// The largest integer that a number holds exactly, as it does all smaller ones.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
 /// The beginning of a marked string. Nobody else knows it, so that no peer can send one.
@@ -62,14 +62,16 @@ pub(crate) fn marked(json: &str) -> Cow<'_, str> {
     Cow::Owned(marked)
 }
 
-/// Returns whether there are so many digits in a row, in a number or a string. Every such row has a digit at a multiple of
-/// this place.
+/// Returns whether a text has 16 digits in a row, in a number or a string. It looks at every 16th byte only, because each such
+/// row has a digit there.
 fn has_long_digits(json: &[u8]) -> bool {
-    let is_digit = |at: usize| json.get(at).is_some_and(u8::is_ascii_digit);
-    (DIGITS - 1..json.len()).step_by(DIGITS).filter(|at| is_digit(*at)).any(|at| {
-        let before = (0..at).rev().take_while(|it| is_digit(*it)).count();
-        let after = (at..json.len()).take_while(|it| is_digit(*it)).count();
-        before + after >= DIGITS
+    let count = |bytes: &mut dyn Iterator<Item = &u8>| {
+        bytes.take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    (DIGITS - 1..json.len()).step_by(DIGITS).any(|place| {
+        let (before, after) = json.split_at(place);
+        after[0].is_ascii_digit()
+            && count(&mut before.iter().rev()) + count(&mut after.iter()) >= DIGITS
     })
 }
 
@@ -84,8 +86,8 @@ fn big_integers(json: &str) -> impl Iterator<Item = Range<usize>> {
                 b'-' | b'0'..=b'9' => {
                     let start = at;
                     let is_part =
-                        |it: &u8| matches!(it, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
-                    at += bytes[start..].iter().take_while(|it| is_part(it)).count();
+                        |byte: &&u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                    at += bytes[start..].iter().take_while(is_part).count();
                     if is_big(&json[start..at]) {
                         return Some(start..at);
                     }
@@ -100,7 +102,9 @@ fn big_integers(json: &str) -> impl Iterator<Item = Range<usize>> {
 /// Returns the place after a string that begins here.
 fn end_of_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while let Some(found) = json.get(at..).and_then(|it| memchr::memchr2(b'"', b'\\', it)) {
+    while let Some(rest) = json.get(at..)
+        && let Some(found) = memchr::memchr2(b'"', b'\\', rest)
+    {
         at += found;
         match json[at] {
             b'"' => return at + 1,
@@ -113,8 +117,8 @@ fn end_of_string(json: &[u8], start: usize) -> usize {
 fn is_big(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     digits.len() >= DIGITS
-        && digits.bytes().all(|it| it.is_ascii_digit())
-        && digits.parse().map_or(true, |it: u64| it > MAX_SAFE)
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && digits.parse().map_or(true, |integer: u64| integer > MAX_SAFE)
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ impl NativeServer {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components<Handler>| {
             components.add(Definition::Method(name.clone()), handler)?;
-            params.iter().try_for_each(|it| components.check_params(&name, it))?;
+            params.iter().try_for_each(|schema| components.check_params(&name, schema))?;
             components.refuse_beyond_doubles(&name);
             Ok(true)
         };

@@ -73,7 +73,7 @@ fn text_of(text: &Bound<'_, PyString>) -> PyResult<String> {
     }
     let encoded = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
     let units = encoded.cast::<PyBytes>()?.as_bytes().chunks_exact(2);
-    let units: Vec<u16> = units.map(|it| u16::from_le_bytes([it[0], it[1]])).collect();
+    let units: Vec<u16> = units.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     Ok(String::from_utf16_lossy(&units))
 }
 

@@ -295,7 +295,7 @@ impl Wire<'_> {
         };
         let Range { start, end } = structured.place;
         let is_unwrapped = inner.is_some();
-        let range = inner.map_or(start..end, |it| start + it.start..start + it.end);
+        let range = inner.map_or(start..end, |place| start + place.start..start + place.end);
         Some(ToolData::Structured { range, is_unwrapped })
     }
 

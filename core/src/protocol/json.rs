@@ -64,7 +64,7 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Raw {
 pub fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let halves = ["unexpected end of hex escape", "lone leading surrogate in hex escape"];
-    match halves.iter().find_map(|it| text.strip_prefix(it)) {
+    match halves.iter().find_map(|message| text.strip_prefix(message)) {
         Some(place) => {
             format!("half of a surrogate pair (\\ud800 to \\udfff without its other half){place}")
         }

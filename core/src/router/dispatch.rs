@@ -387,8 +387,8 @@ fn unknown<T: Component>(
     name: &str,
     visibility: &Visibility,
 ) -> String {
-    let public = registry.visible(visibility).filter(|it| !it.options().is_guarded);
-    match schema::nearest(name, public.take(MAX_COMPARED).map(|it| it.key())) {
+    let public = registry.visible(visibility).filter(|component| !component.options().is_guarded);
+    match schema::nearest(name, public.take(MAX_COMPARED).map(|component| component.key())) {
         Some(meant) => format!("Unknown {kind}: {name}; did you mean {meant:?}?"),
         None => format!("Unknown {kind}: {name}"),
     }

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::error::Error;
 
-/// Returns `true` if a variable may have this value: it is no path, or a path that stays inside its folder. Paths are the
-/// values of `{+x}`, those of the variables that the options name, and all others before a query that have a slash.
+/// Returns `false` for a path that leads out of its folder. The values of `{+x}` and of the variables that the options name are
+/// paths, and so are all other values with a slash, except those of a query.
 pub(super) fn accepts(variable: &Variable, value: &Value, options: &ComponentOptions) -> bool {
     let is_in = |names: &[String]| names.contains(&variable.name);
     let is_path = variable.operator == Operator::Reserved

@@ -23,7 +23,7 @@ fn result(structured: &str) -> Raw {
 
 fn data(tools: &KnownTools, result: &Raw) -> (Option<String>, bool) {
     let verdict = tools.read_result("t", result).expect("readable");
-    let data = verdict.data.map(|it| match it {
+    let data = verdict.data.map(|data| match data {
         ToolData::Structured { range, .. } => result.get()[range].to_owned(),
         ToolData::Text(json) => json,
     });

@@ -200,24 +200,20 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 }
 
 fn explain(at: &Address, error: io::Error) -> Error {
-    let in_use = match &at.place {
-        Place::Http { port, .. } | Place::Tcp { port, .. } => format!(
-            "port {port} is in use; stop the other program, or choose another port (0 for any free one)"
-        ),
-        Place::Unix(_) => String::new(),
-    };
-    let hint = match error.kind() {
-        io::ErrorKind::AddrInUse if matches!(at.place, Place::Unix(_)) => {
+    let hint = match (error.kind(), &at.place) {
+        (io::ErrorKind::AddrInUse, Place::Unix(_)) => {
             "a server listens there already, or the file is not a socket; choose another path"
         }
-        io::ErrorKind::AddrInUse => &in_use,
-        io::ErrorKind::AddrNotAvailable => {
+        (io::ErrorKind::AddrInUse, Place::Http { port, .. } | Place::Tcp { port, .. }) => &format!(
+            "port {port} is in use; stop the other program, or choose another port (0 for any free one)"
+        ),
+        (io::ErrorKind::AddrNotAvailable, _) => {
             "this machine does not have the address; use 127.0.0.1 for local clients only, 0.0.0.0 for all"
         }
-        io::ErrorKind::PermissionDenied => {
+        (io::ErrorKind::PermissionDenied, _) => {
             "this user has no permission to listen there; choose a port above 1023"
         }
-        io::ErrorKind::NotFound => "the host or the directory does not exist",
+        (io::ErrorKind::NotFound, _) => "the host or the directory does not exist",
         _ => "check that the address belongs to this machine",
     };
     Error::new(ErrorKind::Connect, format!("can't listen: {error}"))
