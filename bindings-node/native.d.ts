@@ -297,6 +297,8 @@ export declare class NativeSchema {
    * Errors if it is recursive.
    */
   static portable(schema: string): string
+  /** Returns a pattern that matches without flags what `pattern` matches with `flags`; null where there is none. */
+  static withoutFlags(pattern: string, flags: string): string | null
 }
 
 export declare class NativeServer {

@@ -76,4 +76,10 @@ impl NativeSchema {
         let written = schema::portable(&schema).map_err(|it| unusable(it.to_string()))?;
         Ok(Value::Object(written).to_string())
     }
+
+    /// Returns a pattern that matches without flags what `pattern` matches with `flags`; null where there is none.
+    #[napi(catch_unwind)]
+    pub fn without_flags(pattern: String, flags: String) -> Option<String> {
+        schema::without_flags(&pattern, &flags)
+    }
 }

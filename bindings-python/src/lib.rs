@@ -79,7 +79,7 @@ mod _native {
         },
         options::{change_problem, check_http, check_options, declared_options, name_problem},
         paths::resolve_inside,
-        schema::{form_problem, form_schema, invalid_arguments, portable},
+        schema::{form_problem, form_schema, invalid_arguments, portable, without_flags},
         server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
         serving::{Serving, shut_down, take_stdio},
         store::check_store,

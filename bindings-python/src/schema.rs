@@ -17,6 +17,12 @@ pub(crate) fn portable(schema: &[u8]) -> PyResult<String> {
     Ok(serde_json::Value::Object(written).to_string())
 }
 
+/// Returns a pattern that matches without flags what `pattern` matches with `flags`, such as "im"; `None` where there is none.
+#[pyfunction]
+pub(crate) fn without_flags(pattern: &str, flags: &str) -> Option<String> {
+    schema::without_flags(pattern, flags)
+}
+
 /// Returns the problem of arguments, as JSON, in the words of errors about tools; `None` if they are valid.
 #[pyfunction]
 pub(crate) fn invalid_arguments(schema: &str, arguments: &[u8]) -> PyResult<Option<String>> {

@@ -189,3 +189,34 @@ test("an argument outside its list is refused with the values", async () => {
     await assert.rejects(client.callTool("paint", { shape: { kind: "blob" } }), /argument 'shape\.kind': expected "circle" or "square", got "blob"$/);
   });
 });
+
+test("flags are part of a published pattern, or it has none", async () => {
+  const properties = (schema) => compileInput(schema, PLACE).json.properties;
+  const found = properties(
+    z.object({
+      plain: z.string().regex(/^a$/u),
+      case: z.string().regex(/^a$/i).optional(),
+      several: z.string().regex(/^a/i).regex(/b$/),
+      reference: z.string().regex(/^(a)\1$/i),
+      list: z.array(z.string().regex(/a.b/s)),
+    }),
+  );
+  assert.deepEqual(found, {
+    plain: { type: "string", pattern: "^a$" },
+    case: { type: "string", pattern: "^[aA]$" },
+    several: { type: "string", allOf: [{ pattern: "^[aA]" }, { pattern: "b$" }] },
+    reference: { type: "string" },
+    list: { type: "array", items: { type: "string", pattern: "a[\\s\\S]b" } },
+  });
+  assert.deepEqual(properties(type({ case: /^a$/i, plain: "/^b$/" })), {
+    case: { type: "string", pattern: "^[aA]$" },
+    plain: { type: "string", pattern: "^b$" },
+  });
+
+  const app = new Server("flags");
+  app.tool("check", { input: z.object({ id: z.string().regex(/^id-(x)\1$/i), name: z.string().regex(/^ada$/i) }) }, ({ id, name }) => `${id} ${name}`);
+  await closing(Client.connect(app), async (client) => {
+    assert.equal((await client.callTool("check", { id: "ID-Xx", name: "Ada" })).text, "ID-Xx Ada");
+    await assert.rejects(client.callTool("check", { id: "ID-Xy", name: "Ada" }), /argument 'id'/);
+  });
+});

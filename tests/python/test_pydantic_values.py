@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import re
 from typing import Annotated, Any
 
 import pydantic
@@ -142,3 +143,23 @@ def test_halves_of_surrogate_pairs_are_replaced(era: str, value: Any, text: str)
     with connect_sync(app, revision=era) as client:
         assert client.call_tool("names").text == text
         assert client.call_tool("names", {}).text == text
+
+
+def test_flags_are_part_of_a_published_pattern_or_it_has_none():
+    app = Server("flags")
+
+    @app.tool
+    def check(
+        name: Annotated[str, Field(pattern=re.compile(r"^ada.\d$", re.IGNORECASE | re.DOTALL))],
+        reference: Annotated[str, Field(pattern=re.compile(r"^(a)\1$", re.IGNORECASE))] = "aa",
+        verbose: Annotated[str, Field(pattern=re.compile("^ a $", re.VERBOSE))] = "a",
+    ) -> str:
+        return name + reference + verbose
+
+    with connect_sync(app) as client:
+        properties = client.list_tools()[0].input_schema["properties"]
+        assert properties["name"]["pattern"] == r"^[aA][dD][aA][\s\S]\d$"
+        assert "pattern" not in properties["reference"] and "pattern" not in properties["verbose"]
+        assert client.call_tool("check", {"name": "Ada\n1", "reference": "aA"}).text == "Ada\n1aAa"
+        with pytest.raises(ToolError, match="reference"):
+            client.call_tool("check", {"name": "Ada 1", "reference": "ab"})

@@ -9,6 +9,7 @@ import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } fro
 import { isObject } from "../model/values.js";
 import { native } from "../native.js";
 import { defaultsOf } from "./defaults.js";
+import { withFlags, writerOptions } from "./pattern-flags.js";
 import { type JsonObject, portable } from "./portable.js";
 
 export type Profile = "portable" | "full";
@@ -97,7 +98,7 @@ function writtenBy(schema: unknown, standard: Standard, place: string, side: Sid
   }
   let json: JsonObject;
   try {
-    json = writer[side]({ target: "draft-2020-12" });
+    json = writer[side]({ target: "draft-2020-12", libraryOptions: writerOptions(vendor) });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TypeError(
@@ -106,7 +107,9 @@ function writtenBy(schema: unknown, standard: Standard, place: string, side: Sid
       { cause: error },
     );
   }
-  return plain(json, place);
+  const written = plain(json, place);
+  withFlags(schema, vendor, written);
+  return written;
 }
 
 /** Returns whether it is a schema of zod/mini, which does not write JSON Schema in any version. */

@@ -1013,4 +1013,9 @@ def variables(template: str) -> list[str]:
     Returns the names of a template's variables.
     """
 
+def without_flags(pattern: str, flags: str) -> str | None:
+    """
+    Returns a pattern that matches without flags what `pattern` matches with `flags`, such as "im"; `None` where there is none.
+    """
+
 def __getattr__(name: str) -> Incomplete: ...

@@ -37,6 +37,7 @@ use keyword::Schemas;
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use nearest::nearest;
 pub use object::of_object;
+pub use pattern::without_flags;
 pub use portable::{SchemaProfile, portable, target};
 pub use violation::{Subject, Violation};
 

@@ -7,6 +7,12 @@ use fancy_regex::{Error, RegexBuilder, RuntimeError};
 
 use super::limits;
 
+mod class_sets;
+mod ecma;
+mod flags;
+
+pub use flags::without_flags;
+
 /// The backtracking limits of the attempts to match a string, in order. The engine does not report how many steps it took, so an
 /// attempt is charged its whole limit; the first limits are low, because most texts match in a few steps.
 const ATTEMPTS: [usize; 4] = [50, 1_000, 10_000, 50_000];
@@ -53,7 +59,8 @@ struct Backtracking {
 impl Pattern {
     /// Returns `None` for what is no pattern, and for one that would take more than `size` bytes.
     pub(super) fn compile(text: &str, size: usize) -> Option<Self> {
-        let translated = jsonschema_regex::to_rust_regex(text).ok()?;
+        let simplified = ecma::simplified(text)?;
+        let translated = jsonschema_regex::to_rust_regex(&simplified).ok()?;
         let engine = if is_linear(&translated) {
             let regex = regex::RegexBuilder::new(&translated).size_limit(size).build();
             Engine::Linear(regex.ok()?)

@@ -7,7 +7,10 @@ are base64.
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
+
+from .. import _native
 
 # By class, because building them takes long.
 _validators: dict[Any, Any] = {}
@@ -55,7 +58,12 @@ def json_schema(annotation: Any, *, output: bool) -> dict[str, Any]:
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
-    class Base64(GenerateJsonSchema):
+    class Writer(GenerateJsonSchema):
+        def str_schema(self, schema: Any) -> dict[str, Any]:
+            made = super().str_schema(schema)
+            pattern = schema.get("pattern")
+            return made if pattern is None or isinstance(pattern, str) else _with_flags(made, pattern)
+
         def bytes_schema(self, schema: Any) -> dict[str, Any]:
             made = super().bytes_schema(schema)
             if (_OUT if output else _IN) not in self._config.config_dict:
@@ -66,9 +74,23 @@ def json_schema(annotation: Any, *, output: bool) -> dict[str, Any]:
     made: dict[str, Any] = TypeAdapter(annotation).json_schema(
         by_alias=uses_aliases(annotation, output=output),
         mode="serialization" if output else "validation",
-        schema_generator=Base64,
+        schema_generator=Writer,
     )
     return made
+
+
+def _with_flags(schema: dict[str, Any], pattern: re.Pattern[str]) -> dict[str, Any]:
+    """Makes the flags of a pattern part of its text, or leaves it out: pydantic checks the value in any case."""
+    written = None
+    if not pattern.flags & re.VERBOSE:
+        letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+        flags = "".join(letter for letter, flag in letters.items() if pattern.flags & flag)
+        written = _native.without_flags(pattern.pattern, flags)
+    if written is None:
+        del schema["pattern"]
+    else:
+        schema["pattern"] = written
+    return schema
 
 
 def uses_aliases(cls: Any, *, output: bool) -> bool:
