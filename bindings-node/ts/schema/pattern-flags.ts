@@ -19,7 +19,7 @@ export function withFlags(schema: unknown, vendor: string, json: object): void {
   if (expressions.length > 0) walk(json, (part) => replace(part, expressions));
 }
 
-/** What zod gives to an override. */
+/** The argument of an override of zod. */
 interface Written {
   readonly zodSchema: unknown;
   readonly jsonSchema: Record<string, unknown>;

@@ -66,7 +66,7 @@ export class ServerCore {
   ) {
     const {
       version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
-      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store,
+      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store, convertArguments,
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
@@ -76,7 +76,7 @@ export class ServerCore {
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
       requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs,
-      scopeImplies, hideUnauthorized,
+      scopeImplies, hideUnauthorized, convertArguments,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
     this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, store, place, this.logger);

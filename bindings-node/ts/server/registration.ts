@@ -32,9 +32,9 @@ export function registerTool(
 ): void {
   const place = placeOf("tool", name, options, handler);
   checkComponentOptions("tool", place, options);
-  const { input = options.inputSchema, output, annotations, concurrency, replay, exposeErrors, unknownArguments } = options;
+  const { input = options.inputSchema, output, annotations, concurrency, replay, exposeErrors, unknownArguments, convertArguments } = options;
   if (options.input && options.inputSchema) throw new TypeError(`${place}: input and inputSchema are one option; give one of them`);
-  const profile = core.options.schemaProfile;
+  const profile = options.schemaProfile ?? core.options.schemaProfile;
   const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined, fill: undefined };
   const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
   const properties = taken?.json["properties"];
@@ -53,6 +53,7 @@ export function registerTool(
       hasDoublesOnly: given.validate === undefined,
       // A plain JSON Schema is closed only if it says so itself.
       closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
+      convertArguments,
       concurrency,
       replay,
     },

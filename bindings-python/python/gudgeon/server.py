@@ -40,6 +40,9 @@ class Server(ComponentHost, Running):
         revisions: The protocol revisions that are spoken. Default all five.
         dialects: Older descriptions of the protocol that are understood as well: "0.7", "bare". Default none.
         schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps it.
+        convert_arguments: Whether a string that a model sent in place of another value (`"5"`, `"[1, 2]"`) is decoded
+            as JSON: only where the schema takes no string, at most 16 levels deep, and if the arguments are valid then.
+            What a pydantic model converts by itself is not affected. Default True.
         list_ttl: Seconds for which a client may cache a list (2026-07-28). Default: not at all.
         max_message: Bytes a message may have. Default 16 MiB.
         threads: Threads for `def` handlers that are slow. Default 32.
@@ -153,6 +156,7 @@ class Server(ComponentHost, Running):
             expose_errors: As for the server, for this tool.
             unknown_arguments: "refuse" (default) refuses calls with arguments that the tool does not have, by name;
                 "ignore" drops such arguments. With `input=`, its `additionalProperties` decides instead.
+            convert_arguments, schema_profile: As for the server, for this tool.
             scopes: The scopes that a caller over HTTP needs. A caller that lacks one gets 403 with the list of all, so
                 that its client can request them. Not checked over stdio. Default: none.
             visible: `(principal) -> bool`, called at every list and call: whether this principal (None if unknown) sees

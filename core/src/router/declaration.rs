@@ -39,6 +39,8 @@ struct Server {
     scope_implies: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     hide_unauthorized: bool,
+    #[serde(default = "yes")]
+    convert_arguments: bool,
 }
 
 /// Durations are in milliseconds.
@@ -66,6 +68,8 @@ struct Options {
     /// `true` if the numbers of a tool's handler are doubles, so that larger integers are refused.
     #[serde(default)]
     has_doubles_only: bool,
+    /// `false` if a tool refuses arguments that a model quoted by mistake. Default: as its server.
+    convert_arguments: Option<bool>,
     /// `true` if a tool's handler validates its arguments itself.
     #[serde(default)]
     validates: bool,
@@ -93,6 +97,7 @@ impl ServerFacts {
             debug: server.debug,
             scope_implies: server.scope_implies,
             hide_unauthorized: server.hide_unauthorized,
+            convert_arguments: server.convert_arguments,
             ..usual
         };
         if let Some(dates) = &server.revisions {
@@ -152,6 +157,8 @@ impl<H: Clone> Components<H> {
                 if let Some(schema) = &validated {
                     component.validated_by_handler(schema)?;
                 }
+                component.converts_arguments =
+                    options.convert_arguments.unwrap_or(self.server.convert_arguments);
                 component.options = ours;
                 return self.tools.add(component, options.enabled);
             }
@@ -226,6 +233,29 @@ mod tests {
         assert!(tool.leaves_to_handler(r#"{"n":"x"}"#));
         for other in [r#"{"n":1,"more":1}"#, "[]", "{"] {
             assert!(!tool.leaves_to_handler(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn quoted_arguments_are_decoded_unless_the_server_or_the_tool_says_otherwise() {
+        let options = ["", r#","convertArguments":true"#, r#","convertArguments":false"#];
+        for (on_server, server) in options.into_iter().enumerate() {
+            for (on_tool, tool) in options.into_iter().enumerate() {
+                let facts = format!(r#"{{"name":"t","version":""{server}}}"#);
+                let mut components =
+                    Components::new(ServerFacts::declared(facts.as_bytes()).unwrap());
+                let schema = r#"{"type":"object","properties":{"n":{"items":{"type":"integer"}}}}"#;
+                let declaration = format!(r#"{{"name":"a","inputSchema":{schema}{tool}}}"#);
+                components.declare(List::Tools, declaration.as_bytes(), ()).unwrap();
+                let tool = components.tools.find("a").unwrap();
+                let decoded = tool.check_arguments(r#"{"n":[" 3 "]}"#).is_ok();
+                assert_eq!(
+                    decoded,
+                    on_tool == 1 || on_tool == 0 && on_server != 2,
+                    "{on_server} {on_tool}"
+                );
+                assert!(tool.check_arguments(r#"{"n":[3]}"#).is_ok());
+            }
         }
     }
 

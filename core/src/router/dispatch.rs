@@ -294,7 +294,7 @@ fn call_tool<H: Clone>(
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
         wire::check_params(headers, &component.mirrored, given)?;
     }
-    let input = match component.input.check_arguments(given) {
+    let input = match component.check_arguments(given) {
         Ok(Checked::AsGiven) => arguments,
         Ok(Checked::Decoded(decoded)) => decoded,
         Err(_) if component.leaves_to_handler(given) => arguments,

@@ -115,6 +115,8 @@ pub struct ServerFacts {
     /// `true` if components are hidden from callers that lack their scopes. Otherwise they are listed, and calls are refused
     /// with the scopes to ask for.
     pub hide_unauthorized: bool,
+    /// Decodes arguments that a model quoted by mistake, unless a tool says otherwise.
+    pub convert_arguments: bool,
 }
 
 /// Limits for questions that travel in results (Multi Round-Trip Requests).
@@ -148,6 +150,7 @@ impl From<Implementation> for ServerFacts {
             rounds: RoundLimits::default(),
             scope_implies: BTreeMap::new(),
             hide_unauthorized: false,
+            convert_arguments: true,
         }
     }
 }

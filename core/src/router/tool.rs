@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{Raw, Structured, Tool, ToolOutcome, json},
-    schema::{Schema, Violation, of_object},
+    schema::{Checked, Schema, Violation, of_object},
     wire::{ParamHeader, describes_object},
 };
 
@@ -29,7 +29,9 @@ pub struct RegisteredTool<H> {
     pub options: ComponentOptions,
     /// Arguments that are repeated in HTTP headers.
     pub(super) mirrored: Arc<[ParamHeader]>,
-    pub(super) input: Arc<Schema>,
+    input: Arc<Schema>,
+    /// Decodes arguments that a model quoted by mistake.
+    pub(super) converts_arguments: bool,
     /// The declared input schema, if the handler validates its arguments itself.
     validated: Option<Arc<Schema>>,
     pub(super) output: Option<Output>,
@@ -72,6 +74,7 @@ impl<H> RegisteredTool<H> {
             options: ComponentOptions::default(),
             mirrored: mirrored.into(),
             input,
+            converts_arguments: true,
             validated: None,
             output,
         })
@@ -90,6 +93,14 @@ impl<H> RegisteredTool<H> {
         if let Some(input) = Arc::get_mut(&mut self.input) {
             input.refuse_beyond_doubles();
         }
+    }
+
+    /// Validates the arguments of a call.
+    pub(super) fn check_arguments(&self, arguments: &str) -> Result<Checked, Violation> {
+        if self.converts_arguments {
+            return self.input.check_arguments(arguments);
+        }
+        self.input.check_arguments_as_given(arguments).map(|()| Checked::AsGiven)
     }
 
     /// Returns whether the check of small arguments may take long.

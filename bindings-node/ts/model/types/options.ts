@@ -54,6 +54,12 @@ export interface ServerOptions<L = unknown> {
   revisions?: readonly Revision[] | undefined;
   /** `"portable"` writes schemas without `$ref`, which many hosts do not resolve; `"full"` leaves schemas unchanged. Default: `"portable"`. */
   schemaProfile?: "portable" | "full" | undefined;
+  /**
+   * Decodes a string that a model sent in place of another value (`"5"`, `"[1, 2]"`) as JSON: only where the schema accepts no
+   * string, at most 16 levels deep, and if the arguments are valid then. Does not affect what a schema library converts by
+   * itself. Default: true.
+   */
+  convertArguments?: boolean | undefined;
   /** Milliseconds for which a client may cache a list (2026-07-28). Default: no caching. */
   listTtlMs?: number | undefined;
   /** The maximum size of a message in bytes. Default: 16 MiB. */
@@ -161,10 +167,15 @@ export interface ToolOptions<I, O> extends Options {
   inputSchema?: I;
   output?: O;
   /**
-   * If true, a call with an argument that the input schema does not name is refused. It applies to schemas of zod and other
-   * libraries that leave this open; a plain JSON Schema says so by `additionalProperties`. Default: `"refuse"`.
+   * `"refuse"` refuses calls with arguments that the input schema does not name, `"ignore"` ignores such arguments. It applies to
+   * schemas of zod and other libraries that leave this open; a plain JSON Schema says so by `additionalProperties`. Default:
+   * `"refuse"`.
    */
   unknownArguments?: "refuse" | "ignore" | undefined;
+  /** As for the server, for this tool. */
+  convertArguments?: boolean | undefined;
+  /** As for the server, for this tool. */
+  schemaProfile?: "portable" | "full" | undefined;
   annotations?: ToolAnnotations | SpecToolAnnotations | undefined;
   /**
    * The maximum number of concurrent calls; others are queued. A handler that waits for its client's answer does not count,

@@ -44,18 +44,19 @@ class ComponentHost:
 
         return decorate if fn is None else decorate(fn)
 
-    def _plan(self, kind: Any, fn: Any, **more: Any) -> Plan:
-        return make_plan(
-            kind,
-            fn,
-            self,
-            profile=self._options.get("schema_profile", "portable"),
-            overrides=self._overrides,
-            **more,
-        )
+    def _plan(self, kind: Any, fn: Any, *, profile: Any = None, **more: Any) -> Plan:
+        profile = profile or self._options.get("schema_profile", "portable")
+        return make_plan(kind, fn, self, profile=profile, overrides=self._overrides, **more)
 
     def _add_tool(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
-        plan = self._plan("tool", fn, name=name, given=options.get("input"), output=options.get("output", UNSET))
+        plan = self._plan(
+            "tool",
+            fn,
+            profile=options.get("schema_profile"),
+            name=name,
+            given=options.get("input"),
+            output=options.get("output", UNSET),
+        )
         if plan.names_questions and options.get("replay") == "forbid":
             raise TypeError(
                 f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "

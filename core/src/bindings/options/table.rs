@@ -113,7 +113,9 @@ const ROWS: &[Row] = &[
     row("debug", Kind::Boolean, SERVER),
     row("dialects", Kind::Texts("\"0.7\" and \"bare\""), SERVER),
     row("revisions", Kind::Texts("\"2025-11-25\""), SERVER),
-    row("schema_profile", Kind::Choice(&["portable", "full"]), SERVER).local(),
+    row("schema_profile", Kind::Choice(&["portable", "full"]), &[Taker::Server, Taker::Tool])
+        .local(),
+    row("convert_arguments", Kind::Boolean, &[Taker::Server, Taker::Tool]),
     row("list_ttl", DURATION, SERVER),
     row("max_message", Kind::Bytes(1), SERVER),
     row("threads", Kind::Count(1), SERVER).python(),
