@@ -32,7 +32,7 @@ use crate::{
     http_message::{NativePart, cut, head, length, piece},
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
-    unread::Unread,
+    unread::{Unread, UnreadResponses},
     work_queue::{NativeWorkQueue, integer},
 };
 
@@ -67,7 +67,7 @@ pub struct NativeMounted {
     /// Authenticates callers; `None` if everybody may call.
     auth: Option<AuthRuntime>,
     /// Responses of which the host reports what is read.
-    unread: Mutex<HashMap<u64, Unread>>,
+    unread: UnreadResponses,
 }
 
 #[derive(Debug)]
@@ -208,15 +208,7 @@ impl NativeMounted {
     /// connection must be closed.
     #[napi(catch_unwind)]
     pub fn unread(&self, number: f64, bytes: f64) -> bool {
-        let (number, bytes) =
-            (integer(number), usize::try_from(integer(bytes)).unwrap_or(usize::MAX));
-        let mut all = lock(&self.unread);
-        let Some(unread) = all.get(&number) else { return true };
-        let has_room = unread.report(bytes);
-        if bytes == 0 || !has_room {
-            all.remove(&number);
-        }
-        has_room
+        self.unread.report(integer(number), usize::try_from(integer(bytes)).unwrap_or(usize::MAX))
     }
 
     /// Cancels a request, because its client disconnected.
@@ -284,7 +276,7 @@ impl NativeMounted {
         let Some(part) = part else { return cut(request) };
         let is_counted = unread.take(length(&part));
         if is_counted {
-            lock(&self.unread).insert(integer(request), unread);
+            self.unread.insert(integer(request), unread);
         }
         piece(request, part, is_counted)
     }

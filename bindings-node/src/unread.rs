@@ -1,10 +1,17 @@
 //! The bytes of a response that its client has not read, in the native queue and at the host.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use gudgeon::driver::Holding;
 
 use crate::shared::lock;
+
+/// The responses of which the host holds bytes that are not read, by the number of their request.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadResponses(Mutex<HashMap<u64, Unread>>);
 
 /// The unread bytes of one response; clones are the same response.
 #[derive(Clone, Debug)]
@@ -18,6 +25,23 @@ struct Inside {
     at_host: usize,
     counted: Holding,
     is_cut: bool,
+}
+
+impl UnreadResponses {
+    pub(crate) fn insert(&self, request: u64, unread: Unread) {
+        lock(&self.0).insert(request, unread);
+    }
+
+    /// Sets the number of bytes of a response that the host holds. Returns `false` if there is no room for them.
+    pub(crate) fn report(&self, request: u64, bytes: usize) -> bool {
+        let mut all = lock(&self.0);
+        let Some(unread) = all.get(&request) else { return true };
+        let has_room = unread.report(bytes);
+        if bytes == 0 || !has_room {
+            all.remove(&request);
+        }
+        has_room
+    }
 }
 
 impl Unread {
@@ -68,5 +92,39 @@ impl Inside {
             (self.queued, self.at_host) = (queued, at_host);
         }
         has_room
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use gudgeon::{
+        driver::EndpointServer,
+        http::EndpointConfig,
+        router::{Components, ServerFacts},
+    };
+
+    use super::*;
+    use crate::handler::Handler;
+
+    #[test]
+    fn a_response_that_was_read_or_cut_is_forgotten() {
+        const LARGE: usize = 1024 * 1024;
+        let facts = ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap();
+        let components = Arc::new(Components::<Handler>::new(facts));
+        let server = EndpointServer::new(components, EndpointConfig::default());
+        let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let responses = UnreadResponses::default();
+        for request in [1, 2] {
+            let unread = Unread::new(server.unread_of(None, client));
+            assert!(unread.add(LARGE));
+            assert!(unread.take(LARGE));
+            responses.insert(request, unread);
+        }
+        assert!(responses.report(1, 10) && responses.report(1, 0));
+        assert!(!responses.report(2, usize::MAX / 4));
+        assert!(lock(&responses.0).is_empty());
+        assert!(responses.report(3, 10), "it is not counted");
     }
 }

@@ -16,6 +16,7 @@ use gudgeon::{
     auth::server::authenticator::Caller,
     bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
     driver::{Backend, EndpointServer, Step, Work},
+    framing::TooLong,
     http::{ConnectionId, MountPoint},
     protocol::Principal,
 };
@@ -313,10 +314,11 @@ impl Connection {
         endpoint.finish(endpoint.server.begin_message(self.id, message));
     }
 
-    /// Reports that a message over the limit, in bytes, was discarded.
-    fn too_long(&self, limit: usize) {
+    /// Answers a message that is longer than the limit, in bytes.
+    fn too_long(&self, limit: usize, message: &[u8]) {
         let endpoint = self.endpoint.get();
-        endpoint.distribute(endpoint.server.too_long(self.id, limit));
+        let message = TooLong::new(limit, message);
+        endpoint.distribute(endpoint.server.too_long(self.id, message));
     }
 
     /// Returns `true` if no more messages should be read, because too much is unanswered or unsent.

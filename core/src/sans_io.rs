@@ -61,6 +61,7 @@ pub use crate::{
     engine::{
         Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,
     },
+    framing::TooLong,
     router::{Components, Definition, Failure, Reply, ServerFacts},
     session::{asking::AskId, server::Log},
 };

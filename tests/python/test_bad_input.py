@@ -151,7 +151,7 @@ def test_line_over_the_default_limit(server: str) -> None:
     with opened(server) as peer:
         before = peer.memory
         error = peer.ask(call(1, "echo", text="x" * (17 * MIB)))
-        assert error["error"]["code"] == -32600 and "id" not in error, error
+        assert error["error"]["code"] == -32600 and error["id"] == 1, error
         assert text_of(peer.ask(call(2, "echo", text="on"))) == "on"
         assert peer.memory - before < 40 * MIB
 

@@ -288,3 +288,18 @@ fn large_strings_are_named_and_kept_until_they_are_taken_or_the_run_ends() {
     assert_eq!((batches.queued_bytes(), batches.large_texts.len()), (0, 0));
     assert_eq!((batches.take_text(1, 0), batches.take_text(2, 0)), (None, None));
 }
+
+#[test]
+fn numeric_ids_that_a_double_can_not_hold_become_strings() {
+    for (id, written) in [
+        ("123456789012345", "123456789012345"),
+        ("1234567890123456", r#""1234567890123456""#),
+        ("9007199254740993", r#""9007199254740993""#),
+        ("-12345678901234567890", r#""-12345678901234567890""#),
+        (r#""12345678901234567890""#, r#""12345678901234567890""#),
+    ] {
+        let mut entry = String::new();
+        push_id(&mut entry, Id::parse(id).as_ref());
+        assert_eq!(entry, written);
+    }
+}

@@ -259,9 +259,9 @@ class Connection:
         """
         Returns the new messages to send; None if the connection is to be closed.
         """
-    def too_long(self, /, limit: SupportsIndex) -> None:
+    def too_long(self, /, limit: SupportsIndex, message: bytes) -> None:
         """
-        Reports that a message over the limit, in bytes, was discarded.
+        Answers a message that is longer than the limit, in bytes.
         """
     def wait(self, /, future: Any) -> bool:
         """

@@ -5,7 +5,7 @@ use std::{io, sync::Mutex};
 use gudgeon::{
     Error,
     error::ErrorKind,
-    framing::{DEFAULT_LINE_LIMIT, Frame, LineDecoder},
+    framing::{DEFAULT_LINE_LIMIT, Frame, LineDecoder, TooLong},
     protocol::{ErrorObject, Raw, code},
 };
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Some(Frame::Line(line)) => {
                     return serde_json::from_slice(line).map(Some).map_err(io::Error::other);
                 }
-                Some(Frame::TooLong { limit, .. }) => {
+                Some(Frame::TooLong(TooLong { limit, .. })) => {
                     return Err(io::Error::other(format!("a line is longer than {limit} bytes")));
                 }
                 None => (),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::framing::{Frame, LineDecoder, encode_line};
+use gudgeon::framing::{Frame, LineDecoder, TooLong, encode_line};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -179,7 +179,7 @@ async fn read(mut output: ChildStdout, frames: mpsc::Sender<Vec<u8>>) {
         while let Some(frame) = decoder.next(&mut chunk) {
             match frame {
                 Frame::Line(line) => found.push(line.to_vec()),
-                Frame::TooLong { limit, .. } => warn_too_long("the server", limit),
+                Frame::TooLong(TooLong { limit, .. }) => warn_too_long("the server", limit),
             }
         }
         for frame in found {

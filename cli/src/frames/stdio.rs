@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use gudgeon::framing::{Frame, LineDecoder, encode_line};
+use gudgeon::framing::{Frame, LineDecoder, TooLong, encode_line};
 use tokio::sync::mpsc;
 
 use super::{Connection, Ended, MAX_FRAME, MAX_WAITING, process::warn_too_long};
@@ -87,7 +87,7 @@ fn read(frames: &mpsc::UnboundedSender<Vec<u8>>) {
             match frame {
                 Frame::Line(line) if frames.send(line.to_vec()).is_err() => return,
                 Frame::Line(_) => (),
-                Frame::TooLong { limit, .. } => warn_too_long("the host", limit),
+                Frame::TooLong(TooLong { limit, .. }) => warn_too_long("the host", limit),
             }
         }
     }

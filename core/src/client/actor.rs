@@ -25,6 +25,7 @@ use crate::{
     clock,
     driver::boxed,
     error::{Error, ErrorKind},
+    framing::TooLong,
     peer::subscriptions::{self, Subscriptions},
     protocol::{ElicitationCompleteNotificationParams, Method, MethodName, Raw},
     session::{
@@ -175,8 +176,8 @@ impl Actor {
                 let input = Input::Response { id, frame: &frame };
                 beside_other_tasks(frame.len(), || self.handle(input));
             }
-            Arrival::TooLong { limit, beginning } => {
-                self.handle(Input::TooLong { limit, beginning: &beginning });
+            Arrival::TooLong { limit, beginning, end } => {
+                self.handle(Input::TooLong(TooLong { limit, beginning: &beginning, end: &end }));
             }
             Arrival::Failed { id, error } => self.handle(Input::Failed { id, error }),
             Arrival::Held(is_held) => self.handle(Input::Hold(is_held)),

@@ -96,7 +96,7 @@ impl Wire {
                     log.received(line);
                     line.len()
                 }
-                Frame::TooLong { .. } => 0,
+                Frame::TooLong(_) => 0,
             };
             beside_other_tasks(bytes, || to.handle(now, input(frame)));
         }
@@ -122,10 +122,16 @@ impl Wire {
             }
         }
         if let Self::Lines(reader, _) = self
-            && let Some(Frame::Line(line)) = reader.decoder.finish()
+            && let Some(last) = reader.decoder.finish()
         {
-            log.received(line);
-            to.handle(now, Input::LastLine(line));
+            let input = match last {
+                Frame::Line(line) => {
+                    log.received(line);
+                    Input::LastLine(line)
+                }
+                Frame::TooLong(message) => Input::TooLong(message),
+            };
+            to.handle(now, input);
         }
         is_open
     }
@@ -152,7 +158,7 @@ impl Wire {
 fn input(frame: Frame<'_>) -> Input<'_> {
     match frame {
         Frame::Line(line) => Input::Frame(line),
-        Frame::TooLong { limit, beginning } => Input::TooLong { limit, beginning },
+        Frame::TooLong(message) => Input::TooLong(message),
     }
 }
 

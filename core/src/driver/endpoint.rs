@@ -26,6 +26,7 @@ use super::{
 use crate::auth::server::authenticator::Caller;
 use crate::{
     engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
+    framing::TooLong,
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
         Part, Reader,
@@ -251,9 +252,9 @@ impl<H: Clone> EndpointServer<H> {
         self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
 
-    /// Answers a discarded frame that is longer than `limit` bytes.
-    pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work<H> {
-        self.handle(EndpointInput::TooLong(connection, limit))
+    /// Answers a frame that was discarded because of its length.
+    pub fn too_long(&self, connection: ConnectionId, message: TooLong<'_>) -> Work<H> {
+        self.handle(EndpointInput::TooLong(connection, message))
     }
 
     /// Ends the input of a message connection, whose peer sends nothing more.

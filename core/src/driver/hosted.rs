@@ -132,7 +132,7 @@ impl<H: SharedHandler> Hosted<H> {
     fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Step<H> {
         match frame {
             Frame::Line(line) => self.server.begin_message(connection, line),
-            Frame::TooLong { limit, .. } => Step::new(self.server.too_long(connection, *limit)),
+            Frame::TooLong(message) => Step::new(self.server.too_long(connection, *message)),
         }
     }
 

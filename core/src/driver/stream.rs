@@ -282,6 +282,6 @@ fn is_long(frame: &Frame<'_>) -> bool {
 fn input<H>(frame: Frame<'_>) -> Input<'_, H> {
     match frame {
         Frame::Line(line) => Input::Parsed(protocol::Frame::parse(line)),
-        Frame::TooLong { limit, .. } => Input::TooLong { limit },
+        Frame::TooLong(message) => Input::TooLong(message),
     }
 }

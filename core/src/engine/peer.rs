@@ -128,9 +128,7 @@ impl PeerSession {
                 self.forget_notification(*key);
                 None
             }
-            session::Input::Frame(_)
-            | session::Input::Parsed(_)
-            | session::Input::TooLong { .. } => {
+            session::Input::Frame(_) | session::Input::Parsed(_) | session::Input::TooLong(_) => {
                 self.last_seen = Some(pump.now);
                 None
             }

@@ -9,6 +9,7 @@ use super::{
     TOO_SLOW, Ticket, changed_config, session_config,
 };
 use crate::{
+    framing::TooLong,
     protocol::Frame,
     router::Components,
     session::{
@@ -27,8 +28,8 @@ pub enum Input<'a, H> {
     Frame(&'a [u8]),
     /// One frame arrived, and was parsed.
     Parsed(Frame<'a>),
-    /// A frame over the limit, in bytes, was discarded.
-    TooLong { limit: usize },
+    /// A frame was discarded because of its length.
+    TooLong(TooLong<'a>),
     /// A report of a running handler.
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
@@ -102,8 +103,8 @@ impl<H: Clone> Service<H> {
         match input {
             Input::Frame(bytes) => self.pass_to_session(now, session::Input::Frame(bytes)),
             Input::Parsed(frame) => self.pass_to_session(now, session::Input::Parsed(frame)),
-            Input::TooLong { limit } => {
-                self.pass_to_session(now, session::Input::TooLong { limit });
+            Input::TooLong(message) => {
+                self.pass_to_session(now, session::Input::TooLong(message));
             }
             Input::Handler(run, event) => {
                 if let Some(it) = self.engine.handle_event(now, self.is_lagging, run, event) {

@@ -12,22 +12,37 @@ const LONG: usize = 32 * 1024;
 const STEPS: [usize; 2] = [256 * 1024, 1280 * 1024];
 /// A buffer that grew beyond this capacity is freed after its line.
 const KEPT_CAPACITY: usize = STEPS[0];
-/// The most bytes of an overlong line that are returned.
-const BEGINNING: usize = 512;
+/// The most bytes of the beginning and of the end of an overlong line that are returned.
+const PART: usize = 512;
 
 /// A frame that the decoder found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Frame<'a> {
     /// A line without its line end; never blank.
     Line(&'a [u8]),
-    /// A line longer than `limit` bytes, and at most 512 bytes of its beginning. It is reported once, the rest of the
-    /// line is skipped, and decoding goes on.
-    TooLong { limit: usize, beginning: &'a [u8] },
+    /// A line that is too long, reported when it ends.
+    TooLong(TooLong<'a>),
 }
 
-/// Returns the part of an overlong message that [`Frame::TooLong`] has.
-pub(crate) fn beginning_of(message: &[u8]) -> &[u8] {
-    &message[..message.len().min(BEGINNING)]
+/// A message longer than `limit` bytes, of which at most 512 bytes at each end are kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TooLong<'a> {
+    pub limit: usize,
+    pub beginning: &'a [u8],
+    pub end: &'a [u8],
+}
+
+impl<'a> TooLong<'a> {
+    /// Returns the parts of a whole message.
+    pub fn new(limit: usize, message: &'a [u8]) -> Self {
+        let end = message.len() - message.len().min(PART);
+        Self { limit, beginning: &message[..message.len().min(PART)], end: &message[end..] }
+    }
+
+    /// Returns a message of which nothing is known.
+    pub fn unread(limit: usize) -> Self {
+        Self { limit, beginning: &[], end: &[] }
+    }
 }
 
 /// A decoder that splits chunks of any size into lines. A line that lies within one chunk is not copied.
@@ -36,6 +51,8 @@ pub struct LineDecoder {
     limit: usize,
     /// The beginning of an incomplete line; at most `limit` bytes.
     held: Vec<u8>,
+    /// The last bytes of an overlong line.
+    end: Vec<u8>,
     /// True once `held` was returned as a frame and must be cleared.
     spent: bool,
     /// True inside an overlong line.
@@ -52,7 +69,7 @@ enum Cut<'a> {
 impl LineDecoder {
     /// Creates a decoder; `limit` is the maximum number of bytes before the newline.
     pub fn new(limit: usize) -> Self {
-        Self { limit, held: Vec::new(), spent: false, skipping: false }
+        Self { limit, held: Vec::new(), end: Vec::new(), spent: false, skipping: false }
     }
 
     /// Returns the next frame and advances `chunk` past it, or `None` at the end of the chunk: `while let Some(frame)
@@ -61,15 +78,17 @@ impl LineDecoder {
         match self.cut(chunk)? {
             Cut::Chunk(line) => Some(Frame::Line(line)),
             Cut::Held => Some(Frame::Line(without_return(&self.held))),
-            Cut::TooLong => Some(Frame::TooLong { limit: self.limit, beginning: &self.held }),
+            Cut::TooLong => Some(Frame::TooLong(self.overlong())),
         }
     }
 
     /// Ends the stream; returns the last line if it has no newline. The decoder can be used again.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.forget_spent();
-        self.skipping = false;
         self.spent = true;
+        if std::mem::take(&mut self.skipping) {
+            return Some(Frame::TooLong(self.overlong()));
+        }
         let line = without_return(&self.held);
         (!is_blank(line)).then_some(Frame::Line(line))
     }
@@ -79,25 +98,25 @@ impl LineDecoder {
         std::mem::replace(self, Self::new(self.limit))
     }
 
-    /// Returns the number of buffered bytes of an incomplete line.
+    /// Returns the number of buffered bytes of an incomplete line that is not too long.
     pub(crate) fn held(&self) -> usize {
-        if self.spent { 0 } else { self.held.len() }
+        if self.spent || self.skipping { 0 } else { self.held.len() }
     }
 
     fn cut<'a>(&mut self, chunk: &mut &'a [u8]) -> Option<Cut<'a>> {
         self.forget_spent();
         while !chunk.is_empty() {
             let Some(end) = memchr::memchr(b'\n', chunk) else {
-                let rest = std::mem::take(chunk);
-                return self.hold(rest);
+                self.hold(std::mem::take(chunk));
+                return None;
             };
             let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
             *chunk = rest;
-            if std::mem::take(&mut self.skipping) {
-                continue;
-            }
-            if self.held.len() + line.len() > self.limit {
-                return Some(self.give_up(line));
+            if self.skipping || self.held.len() + line.len() > self.limit {
+                self.skip(line);
+                self.skipping = false;
+                self.spent = true;
+                return Some(Cut::TooLong);
             }
             if self.held.is_empty() {
                 let line = without_return(line);
@@ -117,18 +136,13 @@ impl LineDecoder {
         None
     }
 
-    /// Buffers the beginning of a line, unless it is already too long.
-    fn hold<'a>(&mut self, rest: &[u8]) -> Option<Cut<'a>> {
-        if self.skipping {
-            return None;
-        }
-        if self.held.len() + rest.len() > self.limit {
-            self.skipping = true;
-            return Some(self.give_up(rest));
+    /// Buffers the beginning of a line.
+    fn hold(&mut self, rest: &[u8]) {
+        if self.skipping || self.held.len() + rest.len() > self.limit {
+            return self.skip(rest);
         }
         self.make_room(rest.len());
         self.held.extend_from_slice(rest);
-        None
     }
 
     /// Grows in few steps: each copies what is held, and memory that is not used yet costs nothing.
@@ -140,13 +154,21 @@ impl LineDecoder {
         }
     }
 
-    /// Keeps only the beginning of an overlong line, until it was returned; `rest` follows what is held.
-    fn give_up<'a>(&mut self, rest: &[u8]) -> Cut<'a> {
-        let mut beginning = beginning_of(&self.held).to_vec();
-        beginning.extend_from_slice(&rest[..rest.len().min(BEGINNING - beginning.len())]);
-        self.held = beginning;
-        self.spent = true;
-        Cut::TooLong
+    /// Keeps only the beginning and the last bytes of an overlong line, which goes on with `rest`.
+    fn skip(&mut self, rest: &[u8]) {
+        if !std::mem::replace(&mut self.skipping, true) {
+            let line = std::mem::take(&mut self.held);
+            self.held = TooLong::new(self.limit, &line).beginning.to_vec();
+            self.held.extend_from_slice(&rest[..rest.len().min(PART - self.held.len())]);
+            self.end.clear();
+            self.end.extend_from_slice(TooLong::new(self.limit, &line).end);
+        }
+        self.end.extend_from_slice(TooLong::new(self.limit, rest).end);
+        self.end.drain(..self.end.len().saturating_sub(PART));
+    }
+
+    fn overlong(&self) -> TooLong<'_> {
+        TooLong { limit: self.limit, beginning: &self.held, end: without_return(&self.end) }
     }
 
     fn forget_spent(&mut self) {
@@ -213,7 +235,7 @@ mod tests {
     fn own(frame: Frame<'_>) -> Owned {
         match frame {
             Frame::Line(line) => Owned::Line(line.to_vec()),
-            Frame::TooLong { .. } => Owned::TooLong,
+            Frame::TooLong(_) => Owned::TooLong,
         }
     }
 
@@ -271,19 +293,31 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_line_is_reported_with_its_beginning() {
-        let line = [&b"{\"id\":1"[..], &[b'x'; 2000]].concat();
-        for size in [1, 7, 512, 1500, 3000] {
+    fn an_overlong_line_is_reported_with_its_ends() {
+        let line = [&b"{\"result\":"[..], &[b'x'; 2000], b",\"id\":1}"].concat();
+        for (size, end) in
+            [1, 7, 512, 1500, 3000].into_iter().flat_map(|size| [(size, "\r\n"), (size, "")])
+        {
             let mut decoder = LineDecoder::new(1000);
             let mut reported = Vec::new();
-            for chunk in line.chunks(size) {
+            let mut report = |frame: Frame<'_>| {
+                let Frame::TooLong(TooLong { limit: 1000, beginning, end }) = frame else {
+                    panic!()
+                };
+                reported.push((beginning.to_vec(), end.to_vec()));
+            };
+            for chunk in [&line[..], end.as_bytes()].concat().chunks(size) {
                 let mut rest = chunk;
                 while let Some(frame) = decoder.next(&mut rest) {
-                    let Frame::TooLong { limit: 1000, beginning } = frame else { panic!() };
-                    reported.push(beginning.to_vec());
+                    report(frame);
                 }
+                assert!(decoder.held() <= 1000);
             }
-            assert_eq!(reported, [line[..BEGINNING].to_vec()], "chunks of {size} bytes");
+            decoder.finish().map(&mut report);
+            let [(beginning, last)] = &reported[..] else { panic!("{} reports", reported.len()) };
+            assert_eq!(beginning, &line[..PART], "chunks of {size} bytes");
+            // A `\r` before the line end counts among the bytes that are kept.
+            assert!(line.ends_with(last) && last.len() >= PART - 1, "chunks of {size} bytes");
             assert_eq!((decoder.held(), decoder.finish()), (0, None));
         }
     }

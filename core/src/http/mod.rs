@@ -48,6 +48,7 @@ use crate::{
         PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
+    framing::TooLong,
     protocol::{Frame, Id, Principal},
     router::Components,
     session::{
@@ -79,8 +80,8 @@ pub enum EndpointInput<'a, H> {
     ExpiresAt(ConnectionId, Instant),
     /// One frame came on a message connection.
     Message(ConnectionId, Frame<'a>),
-    /// A frame over the limit, in bytes, was discarded.
-    TooLong(ConnectionId, usize),
+    /// A frame was discarded because of its length.
+    TooLong(ConnectionId, TooLong<'a>),
     ConnectionClosed(ConnectionId),
     /// The peer of a message connection says nothing more: what is in flight is still answered.
     EndOfInput(ConnectionId),
@@ -273,8 +274,8 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::Message(connection, frame) => {
                 self.pass_to_connection(now, connection, session::Input::Parsed(frame));
             }
-            EndpointInput::TooLong(connection, limit) => {
-                self.pass_to_connection(now, connection, session::Input::TooLong { limit });
+            EndpointInput::TooLong(connection, message) => {
+                self.pass_to_connection(now, connection, session::Input::TooLong(message));
             }
             EndpointInput::ConnectionClosed(connection) => self.close_connection(now, connection),
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),

@@ -34,6 +34,7 @@ pub(crate) mod json;
 mod jsonrpc;
 mod lifecycle;
 mod logging;
+mod partial;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod meta;
@@ -127,6 +128,7 @@ pub(crate) mod messages {
     pub use super::meta::Meta;
     pub use super::method::{Method, MethodKind, Sender};
     pub use super::page::PaginatedRequestParams;
+    pub use super::partial::PartialMessage;
     pub use super::prompt::{GetPromptRequestParams, ListPromptsResult, PromptArgument};
     pub use super::request::{CompleteRequest, InitializeRequest, Inputs, Request};
     pub use super::resource::{

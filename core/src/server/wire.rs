@@ -16,6 +16,7 @@ use crate::{
     driver::{HostedEndpoint, boxed, keep_time},
     engine::TestMode,
     error::{Error, ErrorKind},
+    framing::TooLong,
     http::EndpointConfig,
     session::server::HttpFacts,
     transport::{Transport, lines::Lines, send_queue::Connected},
@@ -73,7 +74,7 @@ pub(super) async fn transport(
                 }
             };
             match frame.len() > limits.line {
-                true => connected.refuse_too_long(limits.line),
+                true => connected.refuse_too_long(TooLong::new(limits.line, &frame)),
                 false => connected.take_frame(frame.into()).await,
             }
             connected.has_room().await;

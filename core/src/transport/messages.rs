@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{Transport, writer::Writer};
-use crate::{driver::boxed, error::Error, framing::beginning_of};
+use crate::{driver::boxed, error::Error, framing::TooLong};
 
 /// The maximum number of messages that were received but not processed.
 const MAX_WAITING: usize = 64;
@@ -23,10 +23,11 @@ pub(crate) enum Arrival {
         id: u64,
         frame: Bytes,
     },
-    /// A message longer than `limit` bytes was discarded, of which a few bytes at the beginning are kept, or none.
+    /// A message longer than `limit` bytes was discarded, of which a few bytes at both ends are kept, or none.
     TooLong {
         limit: usize,
         beginning: Vec<u8>,
+        end: Vec<u8>,
     },
     /// The request with this id will get no response.
     Failed {
@@ -94,7 +95,8 @@ impl Messages {
             loop {
                 let arrival = match transport.receive().await {
                     Ok(Some(frame)) if frame.len() > limit => {
-                        Arrival::TooLong { limit, beginning: beginning_of(&frame).to_vec() }
+                        let TooLong { limit, beginning, end } = TooLong::new(limit, &frame);
+                        Arrival::TooLong { limit, beginning: beginning.into(), end: end.into() }
                     }
                     Ok(Some(frame)) => Arrival::Frame(frame.into()),
                     Ok(None) => Arrival::End("the other side closed the connection".into()),

@@ -12,7 +12,7 @@ use tokio::{sync::Notify, time::timeout};
 use super::off_thread::{LARGE, off_connection_thread};
 use crate::{
     driver::{Holding, HostedEndpoint, Outbox, Rest},
-    framing::{Frame, LineDecoder},
+    framing::{Frame, LineDecoder, TooLong},
     http::{ConnectionId, Part},
     protocol::{ClientKey, Principal},
 };
@@ -84,9 +84,9 @@ impl Connected {
         self.run_elsewhere(self.endpoint.frame(self.id, &Frame::Line(&frame))).await;
     }
 
-    /// Answers a discarded frame that is longer than `limit` bytes.
-    pub(crate) fn refuse_too_long(&self, limit: usize) {
-        run_now(self.endpoint.frame(self.id, &Frame::TooLong { limit, beginning: &[] }));
+    /// Answers a frame that was discarded because of its length.
+    pub(crate) fn refuse_too_long(&self, message: TooLong<'_>) {
+        run_now(self.endpoint.frame(self.id, &Frame::TooLong(message)));
     }
 
     /// Handles the lines in the first `count` bytes of a chunk; a long line on another thread.

@@ -244,6 +244,12 @@ async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
         stream.read_line(&mut answer).await.unwrap();
         assert!(answer.contains("-32600"), "{answer}");
     }
+    let client = Client::connect(Target::url(listening.url()).unwrap()).await.unwrap();
+    let started = Instant::now();
+    let error = client.call_tool("one", json!({"a": "x".repeat(2000)})).await.unwrap_err();
+    assert!(error.to_string().contains("longer than 1000 bytes"), "{error}");
+    assert_eq!(started.elapsed(), Duration::ZERO, "the call did not wait for a time limit");
+    assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gudgeon::{
     error::ErrorKind,
+    framing::TooLong,
     protocol::{Method, SubscriptionFilter},
     session::client::{Change, Input, ListKind, Output, RequestKey, RequestOptions},
 };
@@ -138,11 +139,11 @@ fn a_graceful_end_is_a_result() {
 #[test]
 fn an_overlong_message_does_not_end_a_subscription() {
     let (mut client, _) = listening();
-    client.feed(Input::TooLong { limit: 10, beginning: b"" });
+    client.feed(Input::TooLong(TooLong { limit: 10, beginning: b"", end: b"" }));
     client.silent();
     client.request(8, Method::ListTools, "{}", RequestOptions::default());
     client.sent();
-    client.feed(Input::TooLong { limit: 10, beginning: b"" });
+    client.feed(Input::TooLong(TooLong { limit: 10, beginning: b"", end: b"" }));
     let (key, outcome) = client.done();
     assert_eq!((key, outcome.expect_err("too long").kind), (8, ErrorKind::Protocol));
 }

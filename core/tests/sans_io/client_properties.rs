@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gudgeon::{
     error::{Error, ErrorKind},
+    framing::TooLong,
     protocol::{Method, Revision},
     session::client::{Input, RequestOptions},
 };
@@ -127,7 +128,7 @@ proptest! {
                     client.feed(Input::Failed { id, error: Error::new(ErrorKind::Lost, "again") });
                     prop_assert_eq!(client.session.in_flight(), in_flight, "it has ended");
                 }
-                Step::TooLong(it) => client.feed(Input::TooLong { limit: 9, beginning: &it }),
+                Step::TooLong(it) => client.feed(Input::TooLong(TooLong { limit: 9, beginning: &it, end: b"" })),
                 Step::Request(method) => {
                     requests += 1;
                     let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gudgeon::{
     error::ErrorKind,
+    framing::TooLong,
     protocol::{LoggingLevel, Method, MethodName, Revision},
     session::client::{Input, ListKind, Output, RequestKey, RequestOptions},
 };
@@ -317,7 +318,7 @@ fn a_message_over_the_limit_ends_the_only_request() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
     client.sent();
-    client.feed(Input::TooLong { limit: 100, beginning: b"" });
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning: b"", end: b"" }));
     let failure = client.done().1.expect_err("too long");
     assert!(failure.message.contains("100 bytes") && failure.hint.is_some());
 }
@@ -335,20 +336,37 @@ fn a_response_over_the_limit_ends_the_request_that_its_beginning_names() {
         r#"{"id":999,"result":{"tools":[{"x"#.to_owned(),
         r#"{"result":{"tools":[{"x"#.to_owned(),
     ] {
-        client.feed(Input::TooLong { limit: 100, beginning: other.as_bytes() });
+        client.feed(Input::TooLong(TooLong { limit: 100, beginning: other.as_bytes(), end: b"" }));
         client.silent();
     }
     let beginning = format!(r#"{{"jsonrpc":"2.0","id":{second},"result":{{"tools":[{{"x"#);
-    client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning: beginning.as_bytes(), end: b"" }));
     let (key, outcome) = client.done();
     assert_eq!(key, 2);
     assert!(outcome.expect_err("too long").message.contains("longer than 100 bytes"));
     // A notification does not end the only request.
     let notification = br#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"#;
-    client.feed(Input::TooLong { limit: 100, beginning: notification });
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning: notification, end: b"" }));
     client.silent();
     client.receive(&json!({"jsonrpc": "2.0", "id": first, "result": {"tools": []}}));
     assert!(client.done().1.is_ok());
+}
+
+#[test]
+fn a_response_over_the_limit_ends_the_request_that_its_end_names() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    client.sent();
+    client.request(2, Method::ListTools, "{}", NONE);
+    let second = client.sent()["id"].clone();
+    // As the official SDKs write responses.
+    let end = format!(r#"xx"}}]}},"jsonrpc":"2.0","id":{second}}}"#);
+    let beginning = br#"{"result":{"tools":[{"name":"x"#;
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning, end: end.as_bytes() }));
+    assert_eq!(client.done().0, 2);
+    let question = br#"{"method":"sampling/createMessage","params":{"x"#;
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning: question, end: end.as_bytes() }));
+    client.silent();
 }
 
 #[test]
@@ -421,7 +439,11 @@ fn a_batch_over_the_limit_ends_all_requests_because_it_may_answer_each() {
             client.request(key, Method::ListTools, "{}", NONE);
             client.sent();
         }
-        client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+        client.feed(Input::TooLong(TooLong {
+            limit: 100,
+            beginning: beginning.as_bytes(),
+            end: b"",
+        }));
         for key in [1, 2, 3] {
             let (ended, outcome) = client.done();
             let failure = outcome.expect_err("too long");
@@ -440,7 +462,7 @@ fn a_log_line_over_the_limit_ends_no_request() {
         client.request(key, Method::ListTools, "{}", NONE);
         client.sent();
     }
-    client.feed(Input::TooLong { limit: 100, beginning: b"[INFO] starting" });
+    client.feed(Input::TooLong(TooLong { limit: 100, beginning: b"[INFO] starting", end: b"" }));
     client.silent();
 }
 
@@ -449,7 +471,11 @@ fn an_answer_over_the_limit_ends_the_negotiation() {
     for beginning in [r#"{"jsonrpc":"2.0","id":1,"result":{"x"#, r#"[{"jsonrpc":"2.0","#] {
         let mut client = Scripted::start(&[Revision::V2025_11_25]);
         client.sent();
-        client.feed(Input::TooLong { limit: 100, beginning: beginning.as_bytes() });
+        client.feed(Input::TooLong(TooLong {
+            limit: 100,
+            beginning: beginning.as_bytes(),
+            end: b"",
+        }));
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Protocol);
         assert!(failure.message.contains("longer than 100 bytes"), "{failure}");

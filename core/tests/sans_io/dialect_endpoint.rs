@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gudgeon::{
     engine::Effect,
+    framing::TooLong,
     http::{ConnectionId, EndpointConfig, EndpointInput, EndpointOutput, Part},
     protocol::{Dialect, Frame},
 };
@@ -241,6 +242,6 @@ fn an_idle_message_connection_expires_and_can_be_replaced() {
     assert_eq!(ask(&mut visitor, &list)["error"]["code"], 1002);
     ask(&mut visitor, &request(3, "initialize", &json!({})));
     assert!(ask(&mut visitor, &list).get("result").is_some());
-    let long = feed(&mut visitor, EndpointInput::TooLong(connection, 99));
+    let long = feed(&mut visitor, EndpointInput::TooLong(connection, TooLong::unread(99)));
     assert_eq!(long[0]["error"]["code"], 2002);
 }

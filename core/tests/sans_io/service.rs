@@ -7,11 +7,12 @@ use std::{
 
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
+    framing::TooLong,
     protocol::{Implementation, Tool, json},
     router::{Components, Failure, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Handler, fixture};
 
@@ -315,5 +316,33 @@ fn what_cannot_be_encoded_is_one_error_reply() {
         shell.finish(id - 1, Ok(reply));
         assert_eq!(shell.sent.len(), id);
         assert_eq!(shell.sent[id - 1]["result"]["isError"], true, "{id}");
+    }
+}
+
+#[test]
+fn a_request_over_the_limit_is_answered_with_its_id() {
+    let mut shell = Shell::new(with(tool("n")));
+    // The id comes first in the messages of some clients and last in those of others, and a notification has none.
+    for (message, id) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"n","arguments":{"text":"PAD"}}}"#,
+            json!(7),
+        ),
+        (
+            r#"{"method":"tools/call","params":{"name":"n","arguments":{"text":"PAD"}},"jsonrpc":"2.0","id":"a"}"#,
+            json!("a"),
+        ),
+        (r#"{"arguments":"PAD"}"#, json!(null)),
+        (r#"[{"jsonrpc":"2.0","id":7,"method":"ping","params":{"text":"PAD"}}]"#, json!(null)),
+    ] {
+        let message = message.replace("PAD", &"x".repeat(2000));
+        shell.handle(Input::TooLong(TooLong::new(1000, message.as_bytes())));
+        let answer = shell.sent.pop().unwrap();
+        assert_eq!(answer["id"], id, "{message}");
+        assert!(
+            answer["error"]["message"].as_str().unwrap().contains("longer than 1000 bytes"),
+            "{answer}"
+        );
+        assert!(shell.sent.is_empty() && shell.runs.is_empty());
     }
 }

@@ -13,6 +13,7 @@ use std::{
 
 use gudgeon::{
     error::{Error, ErrorKind},
+    framing::TooLong,
     protocol::{
         ClientCapabilities, Dialect, ErrorObject, Implementation, Method, MethodName, Revision,
         RootsCapability, json,
@@ -174,7 +175,7 @@ impl Run {
                 self.handle(Input::Failed { id: at as u64, error });
             }
             b'+' => self.advance(span(argument)),
-            b'T' => self.handle(Input::TooLong { limit: 9, beginning: argument }),
+            b'T' => self.handle(Input::TooLong(TooLong::new(9, argument))),
             b'R' => {
                 self.is_renewed = true;
                 self.handle(Input::Renewed);

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, time::Instant};
 
 use gudgeon::{
     engine::{Effect, Input, Load, Output, Service},
-    framing::{Frame, LineDecoder, encode_line},
+    framing::{Frame, LineDecoder, TooLong, encode_line},
 };
 
 use crate::{
@@ -98,7 +98,7 @@ impl Run {
             }
             b'T' => {
                 self.ledger.sent(b"");
-                self.handle(Input::TooLong { limit: 9 });
+                self.handle(Input::TooLong(TooLong::unread(9)));
             }
             b'+' => self.advance(argument),
             b'~' if argument.starts_with(b"idle") => self.advance(b"3600000"),
@@ -222,7 +222,7 @@ fn lines(input: &[u8]) {
         let mut note = |frame: Frame<'_>| {
             lines.push(match frame {
                 Frame::Line(line) => Some(line.to_vec()),
-                Frame::TooLong { .. } => None,
+                Frame::TooLong(_) => None,
             });
         };
         for mut chunk in input.chunks(size) {

@@ -406,7 +406,7 @@ async def _serve_websocket(
             text = message.get("text")
             frame = message.get("bytes") or b"" if text is None else text.encode()
             if len(frame) > limit:
-                connection.too_long(limit)
+                connection.too_long(limit, frame)
             else:
                 connection.message(frame)
             await room(connection)

@@ -133,7 +133,7 @@ async def _receive_all(hosting: Hosting, connection: Any, wire: Any) -> None:
     while (given := await wire.receive()) is not None:
         message = message_bytes(given)
         if len(message) > limit:
-            connection.too_long(limit)
+            connection.too_long(limit, message)
         else:
             connection.message(message)
         await room(connection)

@@ -111,6 +111,6 @@ impl ProcessWire {
 fn message(frame: &Frame<'_>) -> Message {
     match frame {
         Frame::Line(line) => Message::new(String::from_utf8_lossy(line).into_owned()),
-        Frame::TooLong { .. } => Message::new(format!("(a line of more than {MAX_LINE} bytes)")),
+        Frame::TooLong(_) => Message::new(format!("(a line of more than {MAX_LINE} bytes)")),
     }
 }

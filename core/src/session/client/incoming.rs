@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
+    framing::TooLong,
     protocol::{
         BYTE_ORDER_MARK, Dialect, ErrorObject, Frame, Id, LoggingLevel, MAX_BATCH, Malformed,
         Members, Message, Method, MethodName, Params, Raw, code, json,
@@ -104,12 +105,13 @@ impl ClientSession {
         }
     }
 
-    /// Fails the requests that the message may answer: the one that its beginning names, or, for a batch and for a message
-    /// without a known beginning, all in flight. If the beginning of a single message does not identify the request, fails the
-    /// request in flight if there is only one.
-    pub(super) fn handle_too_long(&mut self, now: Instant, limit: usize, beginning: &[u8]) {
+    /// Fails the requests that the message may answer: the one that its beginning or end names, or, for a batch and for a
+    /// message without a known beginning, all in flight. If a single message does not identify the request, fails the request in
+    /// flight if there is only one.
+    pub(super) fn handle_too_long(&mut self, now: Instant, message: TooLong<'_>) {
+        let TooLong { limit, beginning, .. } = message;
         tracing::warn!(limit, "dropped a message of the server that is too long");
-        let ids = match Partial::of(beginning) {
+        let ids = match Partial::of_ends(message) {
             Partial::Response(id) => vec![id],
             Partial::NoResponse => Vec::new(),
             Partial::Unclear if beginning.is_empty() || is_batch(beginning) => {

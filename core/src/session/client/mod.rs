@@ -41,6 +41,7 @@ use super::pending::{InboundKey, Pending};
 pub use super::server::{ListKind, Progress};
 use crate::{
     error::{Error, ErrorKind},
+    framing::TooLong,
     protocol::{
         ClientCapabilities, Dialect, Era, ErrorObject, Implementation, LoggingLevel, Method,
         MethodName, Raw, Revision, RootsCapability, SubscriptionFilter, json,
@@ -109,8 +110,8 @@ pub enum Input<'a> {
     LastLine(&'a [u8]),
     /// A frame was received that ended the exchange of the request with this id, so that no other response to it follows.
     Response { id: u64, frame: &'a [u8] },
-    /// A frame longer than the limit, in bytes, was discarded, except for its beginning, which may be empty.
-    TooLong { limit: usize, beginning: &'a [u8] },
+    /// A frame was discarded because of its length.
+    TooLong(TooLong<'a>),
     /// Sends a request; `params` is a JSON object.
     Request { key: RequestKey, method: MethodName, params: &'a str, options: RequestOptions },
     /// Cancels a request; no [`Output::Done`] follows.
@@ -309,7 +310,7 @@ impl ClientSession {
             Input::Frame(bytes) => self.handle_frame(now, bytes),
             Input::LastLine(bytes) => self.handle_last_line(now, bytes),
             Input::Response { id, frame } => self.handle_exchange(now, id, frame),
-            Input::TooLong { limit, beginning } => self.handle_too_long(now, limit, beginning),
+            Input::TooLong(message) => self.handle_too_long(now, message),
             Input::Request { key, method, params, options } => {
                 if let Err(error) = self.request(now, key, method, params, options) {
                     self.outputs.push_back(Output::Done(key, Err(error)));

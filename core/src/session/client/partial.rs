@@ -1,15 +1,7 @@
-//! Messages that can't be read whole: what the part that can be read says about them.
-
-use std::{borrow::Cow, fmt};
-
-use serde::{
-    Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::value::RawValue;
+//! Messages of the server that can't be read whole: which request they answer.
 
 use super::tolerance::number_of;
-use crate::protocol::BYTE_ORDER_MARK;
+use crate::{framing::TooLong, protocol::PartialMessage};
 
 /// A message that can't be read whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,133 +17,38 @@ pub(crate) enum Partial {
 impl Partial {
     /// Reads the beginning of a message.
     pub(crate) fn of(beginning: &[u8]) -> Self {
-        let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
-        let mut read = Members::default();
-        // Parsing ends with an error at the latest where the beginning ends.
-        let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut read);
-        read.kind()
+        PartialMessage::of(beginning).into()
+    }
+
+    /// Reads both ends of a message.
+    pub(super) fn of_ends(TooLong { beginning, end, .. }: TooLong<'_>) -> Self {
+        PartialMessage::of_ends(beginning, end).into()
+    }
+}
+
+impl From<PartialMessage> for Partial {
+    fn from(read: PartialMessage) -> Self {
+        match read {
+            PartialMessage { has_method: true, .. } => Self::NoResponse,
+            PartialMessage { has_outcome: true, id: Some(id), .. } => {
+                number_of(id.as_json()).map_or(Self::NoResponse, Self::Response)
+            }
+            PartialMessage { .. } => Self::Unclear,
+        }
     }
 }
 
 /// Calls `found` with the id of each response in a frame that can't be read whole.
 pub(super) fn responses(frame: &[u8], mut found: impl FnMut(u64)) {
+    let mut read = |message: PartialMessage| {
+        if let Partial::Response(id) = message.into() {
+            found(id);
+        }
+    };
     if frame.trim_ascii_start().starts_with(b"[") {
-        // Parsing ends with an error at the latest where the frame becomes unreadable.
-        let _ = serde_json::Deserializer::from_slice(frame).deserialize_seq(Batch(found));
-    } else if let Partial::Response(id) = Partial::of(frame) {
-        found(id);
-    }
-}
-
-/// Reads a batch without keeping its members, of which a message of a few megabytes can have millions.
-struct Batch<F>(F);
-
-impl<'de, F: FnMut(u64)> Visitor<'de> for Batch<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a batch")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut batch: A) -> Result<(), A::Error> {
-        loop {
-            let mut read = Members::default();
-            let next = batch.next_element_seed(&mut read);
-            // The last member that can be read may be cut.
-            if let Partial::Response(id) = read.kind() {
-                (self.0)(id);
-            }
-            if next?.is_none() {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// The members of a message that decide its kind.
-#[derive(Default)]
-struct Members {
-    /// The id as JSON.
-    id: Option<String>,
-    has_method: bool,
-    has_outcome: bool,
-}
-
-impl Members {
-    fn kind(self) -> Partial {
-        match self {
-            Self { has_method: true, .. } => Partial::NoResponse,
-            Self { has_outcome: true, id: Some(id), .. } => {
-                number_of(&id).map_or(Partial::NoResponse, Partial::Response)
-            }
-            Self { .. } => Partial::Unclear,
-        }
-    }
-}
-
-/// Reads a member of a batch, which may be any value.
-impl<'de> DeserializeSeed<'de> for &mut Members {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Members {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON-RPC message")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
-            match &*name {
-                "id" => self.id = Some(members.next_value::<&RawValue>()?.get().to_owned()),
-                "method" => {
-                    self.has_method = true;
-                    members.next_value::<IgnoredAny>()?;
-                }
-                "result" | "error" => {
-                    self.has_outcome = true;
-                    members.next_value::<IgnoredAny>()?;
-                }
-                _ => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
-        while values.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+        PartialMessage::of_batch(frame, read);
+    } else {
+        read(PartialMessage::of(frame));
     }
 }
 
@@ -191,13 +88,6 @@ mod tests {
             let beginning = &message.as_bytes()[..at.min(message.len())];
             let read = Partial::of(beginning);
             prop_assert!(matches!(read, Partial::Unclear) || read == Partial::Response(id));
-        }
-
-        #[test]
-        fn any_bytes_are_read(bytes: Vec<u8>) {
-            Partial::of(&bytes);
-            responses(&bytes, |_| ());
-            responses(&[b"[", &*bytes].concat(), |_| ());
         }
     }
 }

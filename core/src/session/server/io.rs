@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Instant};
 use super::{Call, CallContext, ListKind, Log, Progress};
 use crate::{
     error::Fault,
+    framing::TooLong,
     protocol::{Dialect, Frame, Method, MethodName, Raw, Response, Revision, SubscriptionFilter},
     session::{
         InboundKey,
@@ -37,8 +38,8 @@ pub enum Input<'a> {
     Frame(&'a [u8]),
     /// A frame was received and is already parsed.
     Parsed(Frame<'a>),
-    /// A frame longer than the limit, in bytes, was discarded.
-    TooLong { limit: usize },
+    /// A frame was discarded because of its length.
+    TooLong(TooLong<'a>),
     /// An event of a request from [`Output::Call`], or of a notification from [`Output::Notified`].
     Call(InboundKey, CallEvent),
     /// A page that a user was asked to visit is completed.

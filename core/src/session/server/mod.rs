@@ -39,7 +39,8 @@ pub use self::{
 use super::pending::{InboundKey, Pending};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{ErrorObject, Frame, Malformed, Message, Revision, code},
+    framing::TooLong,
+    protocol::{ErrorObject, Frame, Malformed, Message, PartialMessage, Revision, code},
     wire::{McpHeaders, Wire},
 };
 
@@ -121,11 +122,7 @@ impl ServerSession {
         match input {
             Input::Frame(bytes) => self.handle_frame(Frame::parse(bytes)),
             Input::Parsed(frame) => self.handle_frame(frame),
-            Input::TooLong { limit } => {
-                let message = format!("message longer than {limit} bytes");
-                let fault = Fault::new(FaultKind::TooLarge, message);
-                self.refuse(None, None, None, fault);
-            }
+            Input::TooLong(message) => self.refuse_too_long(message),
             Input::Call(call, event) => self.handle_event(call, event),
             Input::PageDone(page) => self.notify_page_done(page),
             Input::Changed(kind) => self.send_changed(kind),
@@ -199,6 +196,18 @@ impl ServerSession {
             Message::Notification { method, params } => self.handle_notification(&method, &params),
             Message::Response { id, outcome, .. } => self.handle_answer(id.as_ref(), outcome),
         }
+    }
+
+    /// Answers the request that a discarded message was, if it is known, or fails the question that it answered.
+    fn refuse_too_long(&mut self, TooLong { limit, beginning, end }: TooLong<'_>) {
+        let read = PartialMessage::of_ends(beginning, end);
+        if read.has_outcome && !read.has_method && read.id.is_some() {
+            let message = format!("the client's answer is longer than {limit} bytes");
+            let error = ErrorObject::new(code::INVALID_REQUEST, message);
+            return self.handle_answer(read.id.as_ref(), Err(error));
+        }
+        let message = format!("message longer than {limit} bytes");
+        self.refuse(read.id.as_ref(), None, None, Fault::new(FaultKind::TooLarge, message));
     }
 
     fn refuse_malformed(&mut self, malformed: Malformed, slot: Option<batch::Slot>) {

@@ -115,8 +115,13 @@ pub(crate) async fn connect(
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => {
                     if is_too_long(&error) {
-                        let _ =
-                            arrivals.send(Arrival::TooLong { limit, beginning: Vec::new() }).await;
+                        let _ = arrivals
+                            .send(Arrival::TooLong {
+                                limit,
+                                beginning: Vec::new(),
+                                end: Vec::new(),
+                            })
+                            .await;
                     }
                     Arrival::End(ending(&error, limit))
                 }

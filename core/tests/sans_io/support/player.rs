@@ -7,6 +7,7 @@ use std::{
 
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service, Start},
+    framing::TooLong,
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     },
@@ -168,10 +169,17 @@ impl Player {
         let (bytes, limit, now) = (frame.as_bytes(), self.limit, self.now);
         let is_long = bytes.len() > limit;
         match (self.wire, &mut self.machine) {
-            (_, Machine::Stream(service)) => service
-                .handle(now, if is_long { Input::TooLong { limit } } else { Input::Frame(bytes) }),
+            (_, Machine::Stream(service)) => service.handle(
+                now,
+                if is_long {
+                    Input::TooLong(TooLong::new(limit, bytes))
+                } else {
+                    Input::Frame(bytes)
+                },
+            ),
             (Wire::WebSocket, Machine::Endpoint(endpoint)) if is_long => {
-                endpoint.handle(now, EndpointInput::TooLong(CONNECTION, limit));
+                endpoint
+                    .handle(now, EndpointInput::TooLong(CONNECTION, TooLong::new(limit, bytes)));
             }
             (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
                 endpoint.handle(now, EndpointInput::Message(CONNECTION, Frame::parse(bytes)));

@@ -260,7 +260,11 @@ impl HttpWire {
             match report {
                 TaskReport::Frame(frame) => return Arrival::Frame(frame),
                 TaskReport::TooLong => {
-                    return Arrival::TooLong { limit: self.shared.limit, beginning: Vec::new() };
+                    return Arrival::TooLong {
+                        limit: self.shared.limit,
+                        beginning: Vec::new(),
+                        end: Vec::new(),
+                    };
                 }
                 TaskReport::Answer { id, frame } => {
                     self.exchanges.remove(&id);
