@@ -1,6 +1,5 @@
 import { bindMethods } from "./model/bound-methods.js";
 import { brandClass } from "./model/brand.js";
-import { refuseUnknown } from "./model/checks.js";
 import { display } from "./model/display.js";
 import { toJson } from "./model/json.js";
 import { keepAliveUntil } from "./model/keep-alive.js";
@@ -9,7 +8,7 @@ import {
 } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
 import { credentialsOf, type Credentials } from "./model/sign-in.js";
-import type { CallOptions, ClientOptions, InputRequired, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
+import type { CallOptions, ClientOptions, InputRequired, RequestOptions, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type {
   Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
 } from "./model/types/components.js";
@@ -17,7 +16,7 @@ import type { Meta } from "./model/types/content.js";
 import type { Output, Schema } from "./model/types/schema.js";
 import { isObject } from "./model/values.js";
 import { checkCompletion, checkInputRequired, checkPromptResult, checkResourceResult } from "./client/checks.js";
-import { checkCallOptions, checkClientOptions } from "./client/options.js";
+import { checkCallOptions, checkClientOptions, checkRequestOptions } from "./client/options.js";
 import { inputRequiredFromWire } from "./client/questions.js";
 import { entriesOf, type Listing, pageOf, PROMPTS, received, RESOURCE_TEMPLATES, RESOURCES, TOOLS } from "./client/received.js";
 import { toolResult } from "./client/result.js";
@@ -147,45 +146,46 @@ export class Client implements AsyncDisposable {
   /**
    * Returns all tools, of all pages. Spec: Server Features › Tools.
    *
+   * @param options - `timeoutMs`, `signal`; likewise for all other requests without options of their own.
    * @throws NotSupported when the server did not declare the capability; likewise for all other requests.
    */
-  async listTools(): Promise<Tool[]> {
-    return this.#list("listTools", TOOLS);
+  async listTools(options: RequestOptions = {}): Promise<Tool[]> {
+    return this.#list("listTools", TOOLS, options);
   }
 
   /** Returns one page. `cursor` is the `nextCursor` of the page before; by default the first page. */
-  async listToolsPage(cursor?: string): Promise<Page<Tool>> {
-    return this.#page("listToolsPage", cursor, TOOLS);
+  async listToolsPage(cursor?: string, options: RequestOptions = {}): Promise<Page<Tool>> {
+    return this.#page("listToolsPage", cursor, TOOLS, options);
   }
 
   /** Returns all resources, of all pages. Spec: Server Features › Resources. */
-  async listResources(): Promise<Resource[]> {
-    return this.#list("listResources", RESOURCES);
+  async listResources(options: RequestOptions = {}): Promise<Resource[]> {
+    return this.#list("listResources", RESOURCES, options);
   }
 
   /** Returns one page, as `listToolsPage` does. */
-  async listResourcesPage(cursor?: string): Promise<Page<Resource>> {
-    return this.#page("listResourcesPage", cursor, RESOURCES);
+  async listResourcesPage(cursor?: string, options: RequestOptions = {}): Promise<Page<Resource>> {
+    return this.#page("listResourcesPage", cursor, RESOURCES, options);
   }
 
   /** Returns all resource templates, of all pages. Spec: Server Features › Resources › Templates. */
-  async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return this.#list("listResourceTemplates", RESOURCE_TEMPLATES);
+  async listResourceTemplates(options: RequestOptions = {}): Promise<ResourceTemplate[]> {
+    return this.#list("listResourceTemplates", RESOURCE_TEMPLATES, options);
   }
 
   /** Returns one page, as `listToolsPage` does. */
-  async listResourceTemplatesPage(cursor?: string): Promise<Page<ResourceTemplate>> {
-    return this.#page("listResourceTemplatesPage", cursor, RESOURCE_TEMPLATES);
+  async listResourceTemplatesPage(cursor?: string, options: RequestOptions = {}): Promise<Page<ResourceTemplate>> {
+    return this.#page("listResourceTemplatesPage", cursor, RESOURCE_TEMPLATES, options);
   }
 
   /** Returns all prompts, of all pages. Spec: Server Features › Prompts. */
-  async listPrompts(): Promise<Prompt[]> {
-    return this.#list("listPrompts", PROMPTS);
+  async listPrompts(options: RequestOptions = {}): Promise<Prompt[]> {
+    return this.#list("listPrompts", PROMPTS, options);
   }
 
   /** Returns one page, as `listToolsPage` does. */
-  async listPromptsPage(cursor?: string): Promise<Page<Prompt>> {
-    return this.#page("listPromptsPage", cursor, PROMPTS);
+  async listPromptsPage(cursor?: string, options: RequestOptions = {}): Promise<Page<Prompt>> {
+    return this.#page("listPromptsPage", cursor, PROMPTS, options);
   }
 
   /**
@@ -279,7 +279,7 @@ export class Client implements AsyncDisposable {
    * @param target - The prompt's name, or the URI template.
    * @param argument - The argument's or variable's name.
    * @param value - The text typed so far.
-   * @param options - `arguments`: the values of the other arguments.
+   * @param options - `arguments`: the values of the other arguments; `timeoutMs`; `signal`.
    *
    * Spec: Server Features › Utilities › Completion.
    */
@@ -287,11 +287,11 @@ export class Client implements AsyncDisposable {
     target: string,
     argument: string,
     value: string,
-    options: { arguments?: Readonly<Record<string, string>> | undefined } = {},
+    options: RequestOptions & { arguments?: Readonly<Record<string, string>> | undefined } = {},
   ): Promise<Completion> {
-    refuseUnknown(`complete(${JSON.stringify(target)})`, ["arguments"], options, { args: "arguments", context: "arguments" });
+    checkCallOptions("complete", target, options);
     const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
-    const { result } = await this.#wire.request("complete", params);
+    const { result } = await this.#wire.request("complete", params, options);
     return received("completion/complete", this.#wire.target, result, checkCompletion, (it) => it as unknown as Completion);
   }
 
@@ -342,14 +342,16 @@ export class Client implements AsyncDisposable {
   }
 
   /** Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging. */
-  async setLogLevel(level: LogLevel): Promise<void> {
-    await this.#wire.request("setLogLevel", { level });
+  async setLogLevel(level: LogLevel, options: RequestOptions = {}): Promise<void> {
+    checkRequestOptions("setLogLevel", options);
+    await this.#wire.request("setLogLevel", { level }, options);
   }
 
   /** Pings the server; returns the milliseconds until its answer. */
-  async ping(): Promise<number> {
+  async ping(options: RequestOptions = {}): Promise<number> {
+    checkRequestOptions("ping", options);
     const start = performance.now();
-    await this.#wire.request("ping", {});
+    await this.#wire.request("ping", {}, options);
     return performance.now() - start;
   }
 
@@ -385,13 +387,15 @@ export class Client implements AsyncDisposable {
     await this.close();
   }
 
-  async #list<T>(what: string, listing: Listing<T>): Promise<T[]> {
-    const { result } = await this.#wire.request(what, {});
+  async #list<T>(what: string, listing: Listing<T>, options: RequestOptions): Promise<T[]> {
+    checkRequestOptions(what, options);
+    const { result } = await this.#wire.request(what, {}, options);
     return entriesOf(listing, this.#wire.target, result as unknown as readonly Wire[]);
   }
 
-  async #page<T>(what: string, cursor: string | undefined, listing: Listing<T>): Promise<Page<T>> {
-    return pageOf(listing, this.#wire.target, (await this.#wire.request(what, { cursor })).result);
+  async #page<T>(what: string, cursor: string | undefined, listing: Listing<T>, options: RequestOptions): Promise<Page<T>> {
+    checkRequestOptions(what, options);
+    return pageOf(listing, this.#wire.target, (await this.#wire.request(what, { cursor }, options)).result);
   }
 }
 brandClass("Client", Client as never);

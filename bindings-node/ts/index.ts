@@ -10,7 +10,7 @@ export { cancelled, declined } from "./model/questions.js";
 export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
 export { FastMCP, McpServer } from "./model/sdk-names.js";
 export type {
-  CallOptions, Change, ClientMiddleware, ClientOptions, ClientRequest, Command, ElicitRequest, InputRequired, Progress, SampleRequest, SubscribeOptions, Subscription, Target,
+  CallOptions, Change, ClientMiddleware, ClientOptions, ClientRequest, Command, ElicitRequest, InputRequired, Progress, RequestOptions, SampleRequest, SubscribeOptions, Subscription, Target,
 } from "./model/types/client.js";
 export type {
   Completion, Implementation, Json, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,

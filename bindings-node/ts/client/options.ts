@@ -16,12 +16,18 @@ const TAKERS = {
   readResource: "readResource",
   getPrompt: "call",
   request: "call",
+  complete: "complete",
 } as const satisfies Record<string, Taker>;
 
 /** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkClientOptions(place: string, options: ClientOptions): void {
   checkOptions("client", place, options, { logger, middleware });
   if (isObject(options.retry)) checkOptions("retry", `${place}: retry`, options.retry);
+}
+
+/** Checks the options of a request that has none of its own; `call` is the method. */
+export function checkRequestOptions(call: string, options: object): void {
+  checkOptions("request", `${call}()`, options, { signal });
 }
 
 /** Checks the options of one call. */

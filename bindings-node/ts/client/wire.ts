@@ -9,7 +9,7 @@ import { KeepAlive } from "../model/keep-alive.js";
 import { loggerOf } from "../model/logging.js";
 import type { Credentials } from "../model/sign-in.js";
 import { withTraceContext } from "../model/tracing.js";
-import type { Change, ClientOptions, ClientRequest, Progress } from "../model/types/client.js";
+import type { CallOptions, Change, ClientOptions, ClientRequest, Progress } from "../model/types/client.js";
 import type { LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
 import type { Logger } from "../model/types/logging.js";
@@ -43,14 +43,8 @@ type ServerEvent =
   | readonly ["middleware", run: number, ticket: number | null, method: string, params: Wire]
   | readonly ["closed", reason: string];
 
-/** Options of one request. */
-export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  readonly throwOnError?: boolean | undefined;
-  readonly meta?: Meta | undefined;
-}
+/** The options of a request that the native half or this class uses. */
+type SentOptions = Omit<CallOptions, "output">;
 
 /** The result of a request. */
 export interface Reply {
@@ -165,7 +159,7 @@ export class ClientWire {
     }
   }
 
-  request(what: string, params: Wire, options: RequestOptions = {}): Promise<Reply> {
+  request(what: string, params: Wire, options: SentOptions = {}): Promise<Reply> {
     const { signal } = options;
     if (signal?.aborted) return Promise.reject(aborted(what, signal));
     if (this.#reason !== undefined) return Promise.reject(this.#lost(this.#reason));
@@ -264,7 +258,7 @@ export class ClientWire {
     return reply.finally(() => signal.removeEventListener("abort", abort));
   }
 
-  #progressOf({ onProgress }: RequestOptions): Waiting["onProgress"] {
+  #progressOf({ onProgress }: SentOptions): Waiting["onProgress"] {
     const everywhere = this.#options.onProgress;
     if (!onProgress) return everywhere;
     // The wake-up runs in the async context of the client; the callback needs that of its call.
@@ -395,7 +389,7 @@ function progressOf({ progress, total, message }: Wire): Progress {
   return { progress: progress as number, total: total as number | undefined, message: message as string | undefined };
 }
 
-function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions): string | null {
+function optionsJson({ timeoutMs, throwOnError, ...given }: SentOptions): string | null {
   const meta = withTraceContext(given.meta);
   if (timeoutMs === undefined && throwOnError === undefined && meta === undefined) return null;
   return toJson({ timeoutMs: withoutLimit(timeoutMs), throwOnError, meta }, "the call's options");

@@ -10,7 +10,7 @@ export type Checks = Readonly<Record<string, Check>>;
 export type Advice = Readonly<Record<string, string>>;
 
 /** The functions that take options of the core's table. */
-export type Taker = "server" | "tool" | "resource" | "prompt" | "client" | "call" | "callRound" | "readResource" | "subscribe" | "retry" | "http";
+export type Taker = "server" | "tool" | "resource" | "prompt" | "client" | "call" | "callRound" | "readResource" | "complete" | "request" | "subscribe" | "retry" | "http";
 
 /**
  * Throws a TypeError for the first option that does not exist or has a wrong value; `place` begins the text. An option that

@@ -178,14 +178,18 @@ export interface Progress {
   readonly message: string | undefined;
 }
 
+/** Options of a request, such as that of a list. */
+export interface RequestOptions {
+  /** Cancels the request, which then fails with a `Cancelled` whose name is "AbortError". */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds without a response or progress; the pages of a list are one response. Default: the client's. */
+  timeoutMs?: number | undefined;
+}
+
 /** Options of one call. */
-export interface CallOptions<O = undefined> {
+export interface CallOptions<O = undefined> extends RequestOptions {
   /** The schema that the result's `data` is validated by. */
   output?: O;
-  /** Cancels the call, which then fails with a `Cancelled` whose name is "AbortError". */
-  signal?: AbortSignal | undefined;
-  /** Milliseconds without a response or progress. Default: the client's. */
-  timeoutMs?: number | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
   /** Throws a `ToolError` for a result with `isError`. Default: true. */
   throwOnError?: boolean | undefined;

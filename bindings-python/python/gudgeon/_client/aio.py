@@ -167,37 +167,37 @@ class Client(Peer):
     def _run(self, steps: Any) -> Any:
         return self._loop_queue().run(self._core, steps)
 
-    async def list_tools(self) -> Any:
+    async def list_tools(self, *, timeout: Any = ...) -> Any:
         """Returns all tools, from all pages. Spec: Server Features › Tools."""
-        return await self._run(self._core.list_all("tools"))
+        return await self._run(self._core.list_all("tools", timeout))
 
-    async def list_tools_page(self, cursor: str | None = None) -> Any:
+    async def list_tools_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of tools: a `Page` with `items` and the `next_cursor`. Without a cursor: the first page."""
-        return await self._run(self._core.list_page("tools", cursor))
+        return await self._run(self._core.list_page("tools", cursor, timeout))
 
-    async def list_resources(self) -> Any:
+    async def list_resources(self, *, timeout: Any = ...) -> Any:
         """Returns all resources, from all pages. Spec: Server Features › Resources."""
-        return await self._run(self._core.list_all("resources"))
+        return await self._run(self._core.list_all("resources", timeout))
 
-    async def list_resources_page(self, cursor: str | None = None) -> Any:
+    async def list_resources_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of resources, like `list_tools_page`."""
-        return await self._run(self._core.list_page("resources", cursor))
+        return await self._run(self._core.list_page("resources", cursor, timeout))
 
-    async def list_resource_templates(self) -> Any:
+    async def list_resource_templates(self, *, timeout: Any = ...) -> Any:
         """Returns all resource templates, from all pages. Spec: Server Features › Resources › Templates."""
-        return await self._run(self._core.list_all("resourceTemplates"))
+        return await self._run(self._core.list_all("resourceTemplates", timeout))
 
-    async def list_resource_templates_page(self, cursor: str | None = None) -> Any:
+    async def list_resource_templates_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of resource templates, like `list_tools_page`."""
-        return await self._run(self._core.list_page("resourceTemplates", cursor))
+        return await self._run(self._core.list_page("resourceTemplates", cursor, timeout))
 
-    async def list_prompts(self) -> Any:
+    async def list_prompts(self, *, timeout: Any = ...) -> Any:
         """Returns all prompts, from all pages. Spec: Server Features › Prompts."""
-        return await self._run(self._core.list_all("prompts"))
+        return await self._run(self._core.list_all("prompts", timeout))
 
-    async def list_prompts_page(self, cursor: str | None = None) -> Any:
+    async def list_prompts_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of prompts, like `list_tools_page`."""
-        return await self._run(self._core.list_page("prompts", cursor))
+        return await self._run(self._core.list_page("prompts", cursor, timeout))
 
     async def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
         """Calls a tool and returns its `ToolResult`; its `data` is the structured content, else the text.
@@ -268,7 +268,9 @@ class Client(Peer):
         """
         return await self._run(self._core.get_prompt(name, arguments, timeout))
 
-    async def complete(self, target: str, argument: str, value: str, *, arguments: Any = None) -> Any:
+    async def complete(
+        self, target: str, argument: str, value: str, *, arguments: Any = None, timeout: Any = ...
+    ) -> Any:
         """Returns suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
 
         Args:
@@ -276,10 +278,11 @@ class Client(Peer):
             argument: The argument's or variable's name.
             value: The text typed so far.
             arguments: The values of the other arguments.
+            timeout: As for `call_tool`.
 
         Spec: Server Features › Utilities › Completion.
         """
-        return await self._run(self._core.complete(target, argument, value, arguments))
+        return await self._run(self._core.complete(target, argument, value, arguments, timeout))
 
     def subscribe(self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False) -> Any:
         """Subscribes to changes of these resources and lists, when it is entered with `with`.
@@ -316,13 +319,13 @@ class Client(Peer):
         """
         return Subscription(self._core, self._run, *self._subscription(uris, tools, prompts, resources))
 
-    async def set_log_level(self, level: Any) -> None:
+    async def set_log_level(self, level: Any, *, timeout: Any = ...) -> None:
         """Sets the level from which on the server sends log messages. Spec: Server Features › Utilities › Logging."""
-        await self._run(self._core.set_log_level(level))
+        await self._run(self._core.set_log_level(level, timeout))
 
-    async def ping(self) -> Any:
+    async def ping(self, *, timeout: Any = ...) -> Any:
         """Returns the seconds that the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
-        return await self._run(self._core.ping())
+        return await self._run(self._core.ping(timeout))
 
     async def request(self, method: str, params: Any = None, *, timeout: Any = ...) -> Any:
         """Sends any request, such as a vendor's own, and returns its result as a JSON value.

@@ -176,12 +176,12 @@ class Core:
 
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
-    def list_all(self, kind: str) -> Steps:
-        event = yield from self._do(_list(kind), {})
+    def list_all(self, kind: str, timeout: Any) -> Steps:
+        event = yield from self._do(_list(kind), {}, _limit(timeout))
         return (yield from gathered(read_list(self, kind, event[2])))
 
-    def list_page(self, kind: str, cursor: str | None) -> Steps:
-        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor})
+    def list_page(self, kind: str, cursor: str | None, timeout: Any) -> Steps:
+        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor}, _limit(timeout))
         page: dict[str, Any] = read_result(self, kind, event[2])
         entries = yield from gathered(read_entries(self, kind, page["items"]))
         return Page(entries, next_cursor=page.get("nextCursor"))
@@ -228,18 +228,20 @@ class Core:
             return (yield from paused(read_large_prompt(self, event)))
         return read_prompt(self, event)
 
-    def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
+    def complete(
+        self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None, timeout: Any
+    ) -> Steps:
         params = {
             "target": target,
             "argument": argument,
             "value": value,
             "arguments": _object("arguments", arguments),
         }
-        event = yield from self._do("complete", params)
+        event = yield from self._do("complete", params, _limit(timeout))
         return read_result(self, "completion", event[2], Completion.from_dict)
 
-    def set_log_level(self, level: str) -> Steps:
-        yield from self._do("setLogLevel", {"level": level})
+    def set_log_level(self, level: str, timeout: Any) -> Steps:
+        yield from self._do("setLogLevel", {"level": level}, _limit(timeout))
 
     def set_roots(self, roots: Sequence[Any]) -> None:
         self.check_open()
@@ -247,9 +249,9 @@ class Core:
         if refused is not None:
             raise read_error(refused)
 
-    def ping(self) -> Steps:
+    def ping(self, timeout: Any) -> Steps:
         start = time.perf_counter()
-        yield from self._do("ping", {})
+        yield from self._do("ping", {}, _limit(timeout))
         return time.perf_counter() - start
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:

@@ -107,37 +107,37 @@ class SyncClient(Peer):
 
         return finish
 
-    def list_tools(self) -> Any:
+    def list_tools(self, *, timeout: Any = ...) -> Any:
         """Lists all tools, over all pages. Spec: Server Features › Tools."""
-        return self._run(self._core.list_all("tools"))
+        return self._run(self._core.list_all("tools", timeout))
 
-    def list_tools_page(self, cursor: str | None = None) -> Any:
+    def list_tools_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of tools: a `Page` with `items` and the `next_cursor`. None asks for the first page."""
-        return self._run(self._core.list_page("tools", cursor))
+        return self._run(self._core.list_page("tools", cursor, timeout))
 
-    def list_resources(self) -> Any:
+    def list_resources(self, *, timeout: Any = ...) -> Any:
         """Lists all resources, over all pages. Spec: Server Features › Resources."""
-        return self._run(self._core.list_all("resources"))
+        return self._run(self._core.list_all("resources", timeout))
 
-    def list_resources_page(self, cursor: str | None = None) -> Any:
+    def list_resources_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of resources, as `list_tools_page`."""
-        return self._run(self._core.list_page("resources", cursor))
+        return self._run(self._core.list_page("resources", cursor, timeout))
 
-    def list_resource_templates(self) -> Any:
+    def list_resource_templates(self, *, timeout: Any = ...) -> Any:
         """Lists all templates of resources, over all pages. Spec: Server Features › Resources › Templates."""
-        return self._run(self._core.list_all("resourceTemplates"))
+        return self._run(self._core.list_all("resourceTemplates", timeout))
 
-    def list_resource_templates_page(self, cursor: str | None = None) -> Any:
+    def list_resource_templates_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of templates, as `list_tools_page`."""
-        return self._run(self._core.list_page("resourceTemplates", cursor))
+        return self._run(self._core.list_page("resourceTemplates", cursor, timeout))
 
-    def list_prompts(self) -> Any:
+    def list_prompts(self, *, timeout: Any = ...) -> Any:
         """Lists all prompts, over all pages. Spec: Server Features › Prompts."""
-        return self._run(self._core.list_all("prompts"))
+        return self._run(self._core.list_all("prompts", timeout))
 
-    def list_prompts_page(self, cursor: str | None = None) -> Any:
+    def list_prompts_page(self, cursor: str | None = None, *, timeout: Any = ...) -> Any:
         """Returns one page of prompts, as `list_tools_page`."""
-        return self._run(self._core.list_page("prompts", cursor))
+        return self._run(self._core.list_page("prompts", cursor, timeout))
 
     def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
         """Calls a tool and returns its `ToolResult`; `data` is the structured content, or else read from the text.
@@ -188,12 +188,12 @@ class SyncClient(Peer):
         """
         return self._run(self._core.get_prompt(name, arguments, timeout))
 
-    def complete(self, target: str, argument: str, value: str, *, arguments: Any = None) -> Any:
+    def complete(self, target: str, argument: str, value: str, *, arguments: Any = None, timeout: Any = ...) -> Any:
         """Returns suggestions for an argument of a prompt or a variable of a resource template, a `Completion`.
 
         Parameters and errors: `Client.complete`.
         """
-        return self._run(self._core.complete(target, argument, value, arguments))
+        return self._run(self._core.complete(target, argument, value, arguments, timeout))
 
     def subscribe(self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False) -> Any:
         """Subscribes to changes of these resources and lists; the subscription is entered with `with`.
@@ -211,13 +211,13 @@ class SyncClient(Peer):
         """
         return SyncSubscription(self._core, self._run, *self._subscription(uris, tools, prompts, resources))
 
-    def set_log_level(self, level: Any) -> None:
+    def set_log_level(self, level: Any, *, timeout: Any = ...) -> None:
         """Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging."""
-        self._run(self._core.set_log_level(level))
+        self._run(self._core.set_log_level(level, timeout))
 
-    def ping(self) -> Any:
+    def ping(self, *, timeout: Any = ...) -> Any:
         """Returns the seconds that the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
-        return self._run(self._core.ping())
+        return self._run(self._core.ping(timeout))
 
     def request(self, method: str, params: Any = None, *, timeout: Any = ...) -> Any:
         """Sends any request, such as a vendor's own; returns its result as plain JSON values.

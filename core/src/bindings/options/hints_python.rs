@@ -13,7 +13,9 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
         Taker::Tool => &[COMPONENT, TOOL],
         Taker::Resource | Taker::Prompt => &[COMPONENT],
         Taker::Client => &[CLIENT],
-        Taker::Call | Taker::CallRound | Taker::ReadResource => &[CALL],
+        Taker::Call | Taker::CallRound | Taker::ReadResource | Taker::Complete | Taker::Request => {
+            &[CALL]
+        }
         Taker::Subscribe => &[SUBSCRIBE],
         Taker::Retry => &[],
         Taker::Http => &[HTTP_OPTIONS],

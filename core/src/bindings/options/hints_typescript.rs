@@ -15,6 +15,8 @@ pub(super) fn of(taker: Taker) -> &'static [Hints] {
         Taker::Prompt => &[COMPONENT, PROMPT],
         Taker::Client => &[CLIENT],
         Taker::Call | Taker::CallRound | Taker::ReadResource => &[CALL],
+        Taker::Complete => &[CALL, COMPLETE],
+        Taker::Request => &[CALL, REQUEST],
         Taker::Subscribe => &[SUBSCRIBE],
         Taker::Retry => &[],
         Taker::Http => &[HTTP],
@@ -74,6 +76,11 @@ const CALL: Hints = &[
     ("resetTimeoutOnProgress", "leave it out: progress always restarts timeoutMs"),
     ("maxTotalTimeout", "write maxTimeoutMs in the options of Client.connect()"),
 ];
+
+const COMPLETE: Hints = &[("args", "arguments"), ("context", "arguments")];
+
+const REQUEST: Hints =
+    &[("cursor", "for one page write listToolsPage(cursor), or the same of another list")];
 
 const HTTP: Hints = &[
     ("host", ADDRESS),

@@ -29,6 +29,9 @@ pub enum Taker {
     /// One round of a call.
     CallRound,
     ReadResource,
+    Complete,
+    /// A request without options of its own, such as that of a list.
+    Request,
     /// Changes to subscribe to.
     Subscribe,
     /// The limits for repeating requests.
@@ -85,6 +88,8 @@ impl FromStr for Taker {
             "call" => Self::Call,
             "callRound" => Self::CallRound,
             "readResource" => Self::ReadResource,
+            "complete" => Self::Complete,
+            "request" => Self::Request,
             "subscribe" => Self::Subscribe,
             "retry" => Self::Retry,
             "http" => Self::Http,

@@ -84,6 +84,8 @@ const PROMPT: &[Taker] = &[Taker::Prompt];
 const COMPONENT: &[Taker] = &[Taker::Tool, Taker::Resource, Taker::Prompt];
 const CLIENT: &[Taker] = &[Taker::Client];
 const CALL: &[Taker] = &[Taker::Call, Taker::CallRound, Taker::ReadResource];
+const REQUEST: &[Taker] =
+    &[Taker::Call, Taker::CallRound, Taker::ReadResource, Taker::Complete, Taker::Request];
 const SUBSCRIBE: &[Taker] = &[Taker::Subscribe];
 const RETRY: &[Taker] = &[Taker::Retry];
 const HTTP: &[Taker] = &[Taker::Http];
@@ -181,8 +183,8 @@ const ROWS: &[Row] = &[
     row("max_message", Kind::Bytes(1), CLIENT),
     row("returns", Kind::Checked, CALL).python(),
     row("output", Kind::Checked, CALL).typescript(),
-    row("signal", Kind::Checked, CALL).typescript(),
-    row("timeout", TIME_LIMIT, CALL),
+    row("signal", Kind::Checked, REQUEST).typescript(),
+    row("timeout", TIME_LIMIT, REQUEST),
     row("on_progress", Kind::Function(""), CALL),
     row("raise_on_error", Kind::Boolean, CALL).python().member_named("throwOnError"),
     row("throw_on_error", Kind::Boolean, CALL).typescript(),
@@ -190,6 +192,7 @@ const ROWS: &[Row] = &[
     row("answers", Kind::Checked, &[Taker::CallRound]).typescript(),
     row("state", Kind::Checked, &[Taker::CallRound]).typescript(),
     row("variables", Kind::Checked, &[Taker::ReadResource]).typescript(),
+    row("arguments", Kind::Checked, &[Taker::Complete]).typescript(),
     row("uris", Kind::Texts("\"file:///shelf\""), SUBSCRIBE),
     row("tools", Kind::Boolean, SUBSCRIBE),
     row("prompts", Kind::Boolean, SUBSCRIBE),
