@@ -22,7 +22,7 @@ export type {
 export type { Context, Middleware } from "./model/types/context.js";
 export type { Logger } from "./model/types/logging.js";
 export type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
-export type { Outcome, Question, SampleOptions, SampleResult } from "./model/types/questions.js";
+export type { Outcome, Question, SampledMessages, SampleOptions, SampleResult, SpecContent, SpecMessage, SpecSampleRequest } from "./model/types/questions.js";
 export type { Input, JsonSchema, Output, Schema, SchemaLike, TypedJsonSchema, Variables } from "./model/types/schema.js";
 export type { FastifyReply, FastifyRequest, FetchContext, NodeRequest } from "./model/types/hosts.js";
 export type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";

@@ -286,3 +286,49 @@ for (const { case: title, method, form, url, schemes, given, result, code = -326
     else assert.ok(answer.code === code && answer.message.includes(error), JSON.stringify(answer));
   });
 }
+
+test("questions and answers may have the specification's shape", async () => {
+  const server = new Server("spec");
+  const image = { type: "image", data: "AAEC", mimeType: "image/png" };
+  server.tool("form", {}, async (_, ctx) => JSON.stringify(await ctx.tryElicit("Name?", z.object({ name: z.string(), age: z.number() }))));
+  server.tool("url", {}, (_, ctx) => ctx.elicitUrl("Sign in", "https://example.org/in").then(() => "signed in"));
+  server.tool("messages", {}, async (_, ctx) => {
+    const said = await ctx.sample(["Look.", { role: "assistant", content: { type: "text", text: "Where?" } }, { role: "user", content: [image] }], { maxTokens: 9 });
+    return `${said.text} ${said.content[1].data.length}`;
+  });
+  server.tool("params", {}, async (_, ctx) => {
+    const messages = [{ role: "user", content: { type: "text", text: "Hi" } }];
+    return (await ctx.sample({ messages, maxTokens: 5, systemPrompt: "Be nice.", toolChoice: { mode: "auto" }, tools: [{ name: "look", inputSchema: { type: "object" } }] })).model;
+  });
+  const actions = [];
+  const asked = [];
+  const options = {
+    onElicit: ({ mode }) => {
+      const action = actions.shift();
+      return action === "accept" && mode === "form" ? { action, content: { name: "Ada", age: 36 } } : { action };
+    },
+    onSample: (request) => {
+      asked.push([request.messages.map(({ role, text }) => `${role}: ${text}`), request.maxTokens, request.system]);
+      return { role: "assistant", model: "m", content: [{ type: "text", text: "A cat." }, image], stopReason: "endTurn" };
+    },
+  };
+  for (const revision of withTools) {
+    await closing(Client.connect(server, { revision, ...options }), async (client) => {
+      const text = async (name) => (await client.callTool(name, {}, { throwOnError: false })).text;
+      actions.push("accept", "accept");
+      assert.equal(await text("form"), '{"action":"accept","value":{"name":"Ada","age":36}}');
+      assert.equal(await text("url"), "signed in");
+      if (revision < "2026-07-28") {
+        actions.push("decline", "cancel");
+        assert.equal(await text("form"), '{"action":"decline"}');
+        assert.equal(await text("form"), '{"action":"cancel"}');
+      }
+      assert.equal(await text("messages"), "A cat. 3");
+      assert.equal(await text("params"), "m");
+    });
+    assert.deepEqual(asked.splice(0), [[["user: Look.", "assistant: Where?", "user: "], 9, undefined], [["user: Hi"], 5, "Be nice."]]);
+  }
+  assert.throws(() => ask.sample([{ role: "user", content: "Hi" }]), /message 0 must be a string or made by user\(\) or assistant\(\), or \{ role: "user", content/);
+  assert.throws(() => ask.sample({ messages: ["Hi"] }, { maxTokens: 5 }), /unknown option 'maxTokens'/);
+  assert.throws(() => ask.sample({ messages: ["Hi"], system: "Be nice." }), /unknown param 'system'; did you mean 'systemPrompt'\?/);
+});

@@ -7,9 +7,9 @@ import { type Asked, isQuestion, outcomeOf } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
 import { explainSdkNames } from "../model/sdk-names.js";
 import type { Implementation, LogLevel, Maybe, Revision, Root } from "../model/types/components.js";
-import type { Message, Meta } from "../model/types/content.js";
+import type { Meta } from "../model/types/content.js";
 import type { Context, ServerMembers } from "../model/types/context.js";
-import type { Outcome, Question, SampleOptions, SampleResult } from "../model/types/questions.js";
+import type { Outcome, Question, SampledMessages, SampleOptions, SampleResult, SpecSampleRequest } from "../model/types/questions.js";
 import type { Output, Schema } from "../model/types/schema.js";
 import type { Principal } from "../model/types/server.js";
 import { ask } from "../schema/ask.js";
@@ -177,7 +177,7 @@ export class CallContext implements Context {
     return handled(this.#one(() => ask.elicitUrl(message, url, rest)));
   }
 
-  sample(messages: string | readonly (string | Message)[], options?: SampleOptions & Keyed): Promise<SampleResult> {
+  sample(messages: SampledMessages | SpecSampleRequest, options?: SampleOptions & Keyed): Promise<SampleResult> {
     return handled(this.#one(() => ask.sample(messages, options)));
   }
 

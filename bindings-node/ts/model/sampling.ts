@@ -1,10 +1,10 @@
 import { refuseUnknown } from "./checks.js";
 import { toolFromWire, toolToWire } from "./components.js";
-import { contentListFromWire, contentToWire, isMessage, messageFromWire, textOf, user } from "./content.js";
+import { contentListFromWire, contentToWire, isMessage, messageFromWire, textOf } from "./content.js";
+import { sampledContentOf, sampledMessageOf } from "./official-content.js";
 import type { SampleRequest } from "./types/client.js";
 import type { Tool } from "./types/components.js";
-import type { Message } from "./types/content.js";
-import type { SampleOptions, SampleResult } from "./types/questions.js";
+import type { SampledMessages, SampleOptions, SampleResult, SpecSampleRequest } from "./types/questions.js";
 import { isObject } from "./values.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -16,10 +16,15 @@ const OPTIONS: { readonly [K in keyof Required<SampleOptions>]: true } = {
   intelligencePriority: true, tools: true, toolChoice: true,
 };
 
+const SPEC_PARAMS: { readonly [K in keyof Required<SpecSampleRequest>]: true } = {
+  messages: true, maxTokens: true, systemPrompt: true, temperature: true, stopSequences: true, modelPreferences: true, includeContext: true,
+  metadata: true, tools: true, toolChoice: true,
+};
+
 /** Returns the params of `sampling/createMessage`. */
-export function sampleToWire(messages: string | readonly (string | Message)[], options: SampleOptions = {}): Wire {
+export function sampleToWire(given: SampledMessages | SpecSampleRequest, options: SampleOptions = {}): Wire {
+  if (isObject(given) && !isMessage(given) && "messages" in given) return specParams(given, options);
   refuseUnknown("sample()", [...Object.keys(OPTIONS), "key"], options);
-  const list = typeof messages === "string" ? [messages] : messages;
   const models = typeof options.models === "string" ? [options.models] : options.models;
   const preferences = defined({
     hints: models?.map((name) => ({ name })),
@@ -28,7 +33,7 @@ export function sampleToWire(messages: string | readonly (string | Message)[], o
     intelligencePriority: options.intelligencePriority,
   });
   return defined({
-    messages: list.map(sampledMessage),
+    messages: sampledMessages(given),
     maxTokens: options.maxTokens ?? MAX_TOKENS,
     systemPrompt: options.system,
     temperature: options.temperature,
@@ -39,12 +44,24 @@ export function sampleToWire(messages: string | readonly (string | Message)[], o
   });
 }
 
+/** Returns params of the specification's shape, in which all options have their place. */
+function specParams(given: Record<string, unknown>, options: SampleOptions): Wire {
+  refuseUnknown("sample()", ["key"], options);
+  refuseUnknown("sample()", Object.keys(SPEC_PARAMS), given, { system: "systemPrompt", stop: "stopSequences", models: "modelPreferences" }, "param");
+  return defined({ maxTokens: MAX_TOKENS, ...given, messages: sampledMessages(given["messages"]) });
+}
+
+function sampledMessages(given: unknown): Wire[] {
+  return (Array.isArray(given) ? (given as unknown[]) : [given]).map(sampledMessage);
+}
+
 /** Writes a message, which may hold several content blocks, unlike that of a prompt. */
-function sampledMessage(given: string | Message, index: number): Wire {
-  if (typeof given !== "string" && !isMessage(given)) {
-    throw new TypeError(`sample(): message ${index} must be a string or made by user() or assistant()`);
+function sampledMessage(given: unknown, index: number): Wire {
+  const message = sampledMessageOf(given);
+  if (message === undefined) {
+    throw new TypeError(`sample(): message ${index} must be a string or made by user() or assistant(), or { role: "user", content: { type: "text", text: … } }`);
   }
-  const { role, content } = typeof given === "string" ? user(given) : given;
+  const { role, content } = message;
   return { role, content: Array.isArray(content) ? content.map(contentToWire) : contentToWire(content as never) };
 }
 
@@ -68,7 +85,7 @@ export function sampleRequestFromWire(raw: Wire): SampleRequest {
 
 /** Writes the result of `onSample`. */
 export function sampleResultToWire(result: SampleResult): Wire {
-  const pieces = result.content.map(contentToWire);
+  const pieces = result.content.map((piece) => contentToWire(sampledContentOf(piece) ?? piece));
   return defined({
     role: result.role,
     content: pieces.length === 1 ? pieces[0] : pieces,

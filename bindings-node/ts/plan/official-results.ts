@@ -1,6 +1,7 @@
-import { contentFromWire, contentsFromWire, isContent, isMessage, messageFromWire } from "../model/content.js";
+import { contentsFromWire, isContent } from "../model/content.js";
+import { contentOf, isBlock, isContents, messageOf } from "../model/official-content.js";
 import { PromptResult, ResourceResult, ToolResult } from "../model/results.js";
-import type { Content, Message, Meta } from "../model/types/content.js";
+import type { Meta } from "../model/types/content.js";
 import { isObject } from "../model/values.js";
 
 /*
@@ -50,30 +51,6 @@ export function officialPromptResult(value: unknown): PromptResult | undefined {
   return new PromptResult(read, { description: description as string | undefined });
 }
 
-function contentOf(item: unknown): Content | undefined {
-  if (isContent(item)) return item;
-  if (!isBlock(item)) return undefined;
-  const content = contentFromWire(item);
-  const isWhole = content.type !== "resource" || isContents(item["resource"]);
-  return content.type === "other" || !isWhole ? undefined : content;
-}
-
-function messageOf(item: unknown): Message | undefined {
-  if (isMessage(item)) return item;
-  if (!isObject(item) || (item["role"] !== "user" && item["role"] !== "assistant")) return undefined;
-  return contentOf(item["content"]) === undefined ? undefined : messageFromWire(item);
-}
-
-/** An object with the type of a content block, whatever else it holds. */
-function isBlock(item: unknown): item is Record<string, unknown> {
-  return isObject(item) && BLOCKS.has(item["type"]);
-}
-
-function isContents(item: unknown): item is Record<string, unknown> {
-  if (!isObject(item) || typeof item["uri"] !== "string") return false;
-  return (typeof item["text"] === "string") !== (typeof item["blob"] === "string");
-}
-
 /** Returns false for instances of classes, which are data or refused elsewhere. */
 function isPlain(value: unknown): value is Record<string, unknown> {
   return isObject(value) && Object.getPrototypeOf(value) === Object.prototype;
@@ -88,5 +65,3 @@ function refuseShape(kind: string, shape: string, problem: string, ours: string)
     `the result looks like the ${kind} result ${shape}, but ${problem}; return new ${ours}, or data under other names`,
   );
 }
-
-const BLOCKS: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource_link", "resource"]);

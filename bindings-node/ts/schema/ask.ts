@@ -4,8 +4,7 @@ import { isPromise } from "../model/promises.js";
 import { type Asked, markedQuestion } from "../model/questions.js";
 import { sampleResultFromWire, sampleToWire } from "../model/sampling.js";
 import type { Maybe, Root } from "../model/types/components.js";
-import type { Message } from "../model/types/content.js";
-import type { Question, SampleOptions, SampleResult } from "../model/types/questions.js";
+import type { Question, SampledMessages, SampleOptions, SampleResult, SpecSampleRequest } from "../model/types/questions.js";
 import type { Output, Schema } from "../model/types/schema.js";
 import { isObject } from "../model/values.js";
 import { SchemaMismatch } from "./compile.js";
@@ -68,9 +67,10 @@ export const ask = {
   /**
    * Asks the client's model.
    *
-   * @throws TypeError if an option is unknown, or a message is neither a string nor made by `user()` or `assistant()`.
+   * @throws TypeError if an option is unknown, or a message is neither a string nor made by `user()` or `assistant()`, nor of the
+   *   specification's shape.
    */
-  sample(messages: string | readonly (string | Message)[], options: SampleOptions & Keyed = {}): Question<SampleResult> {
+  sample(messages: SampledMessages | SpecSampleRequest, options: SampleOptions & Keyed = {}): Question<SampleResult> {
     return make<SampleResult>({
       kind: "sample",
       message: (typeof messages === "string" && messages) || "sampling",

@@ -71,6 +71,11 @@ fn failed(message: String) -> Error {
 /// properties by a boolean.
 fn elicited(language: Language, asked: &Value, given: Value) -> Result<Value, String> {
     let (accept, decline) = ("accept", json!({ "action": "decline" }));
+    let given = match official(asked, given) {
+        Official::Refused(result) => return Ok(result),
+        Official::Accepted(content) => content,
+        Official::Other(given) => given,
+    };
     if asked["mode"] == "url" {
         if given.is_null() {
             NOTHING_RETURNED.call_once(|| {
@@ -104,6 +109,32 @@ fn elicited(language: Language, asked: &Value, given: Value) -> Result<Value, St
         choose(value, &fields.get(name).cloned().unwrap_or_default());
     }
     Ok(json!({ "action": accept, "content": content }))
+}
+
+/// The value of a callback for an elicitation.
+enum Official {
+    /// A result of the protocol that declines or cancels.
+    Refused(Value),
+    /// The content of a result of the protocol that accepts; `true` without content.
+    Accepted(Value),
+    /// A value of another shape.
+    Other(Value),
+}
+
+/// Reads `{"action", "content"?}`, which callbacks of other SDKs return, unless the form asks for a field `action`.
+fn official(asked: &Value, given: Value) -> Official {
+    let is_asked = asked["requestedSchema"]["properties"].get("action").is_some();
+    let Value::Object(mut result) = given else { return Official::Other(given) };
+    let is_result = result.keys().all(|key| matches!(key.as_str(), "action" | "content" | "_meta"));
+    let action = result.get("action").and_then(Value::as_str).filter(|_| is_result && !is_asked);
+    match action {
+        Some("accept") => Official::Accepted(match result.remove("content") {
+            None | Some(Value::Null) => Value::Bool(true),
+            Some(content) => content,
+        }),
+        Some("decline" | "cancel") => Official::Refused(Value::Object(result)),
+        _ => Official::Other(Value::Object(result)),
+    }
 }
 
 fn is_required(schema: &Value, name: &str) -> bool {
@@ -194,6 +225,41 @@ fn shape(given: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_of_the_protocol_answers_an_elicitation() {
+        let form =
+            json!({"message": "Who?", "requestedSchema": {"properties": {"name": {}, "age": {}}}});
+        let single = json!({"requestedSchema": {"properties": {"action": {"type": "string"}}}});
+        let url = json!({"mode": "url", "url": "https://example.com"});
+        let ada = json!({"name": "Ada", "age": 36});
+        for (asked, given, expected) in [
+            (
+                &form,
+                json!({"action": "accept", "content": ada}),
+                json!({"action": "accept", "content": ada}),
+            ),
+            (&form, json!({"action": "decline"}), json!({"action": "decline"})),
+            (
+                &form,
+                json!({"action": "cancel", "content": null}),
+                json!({"action": "cancel", "content": null}),
+            ),
+            (&form, ada.clone(), json!({"action": "accept", "content": ada})),
+            (&url, json!({"action": "accept"}), json!({"action": "accept"})),
+            (&url, json!({"action": "decline"}), json!({"action": "decline"})),
+            // A field of the form has that name.
+            (
+                &single,
+                json!({"action": "decline"}),
+                json!({"action": "accept", "content": {"action": "decline"}}),
+            ),
+        ] {
+            assert_eq!(elicited(Language::Python, asked, given), Ok(expected));
+        }
+        let error = elicited(Language::TypeScript, &form, json!({"action": "accept"})).unwrap_err();
+        assert!(error.contains("name, age"), "{error}");
+    }
 
     #[test]
     fn refusals_have_a_kind_and_a_message() {

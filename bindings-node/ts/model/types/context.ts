@@ -4,7 +4,7 @@ import type {
 } from "./components.js";
 import type { Message, Meta } from "./content.js";
 import type { HttpOptions, PromptOptions, ResourceOptions, ToolOptions } from "./options.js";
-import type { Outcome, Question, SampleOptions, SampleResult } from "./questions.js";
+import type { Outcome, Question, SampledMessages, SampleOptions, SampleResult, SpecSampleRequest } from "./questions.js";
 import type { Input, Output, Schema, Variables } from "./schema.js";
 import type { AnyServer, Listening, Principal, Registry, Transport } from "./server.js";
 
@@ -122,7 +122,7 @@ export interface Context<L = unknown> {
   /** Asks the user to open a URL; returns the elicitation's id. */
   elicitUrl(message: string, url: string, rest?: { key?: string | undefined }): Promise<string>;
   /**
-   * Asks the client's model.
+   * Asks the client's model. Messages and params may have the specification's shape: `ctx.sample({ messages, maxTokens: 100 })`.
    *
    * @throws NotSupported as `elicit` does; Declined if the user does not allow it, except from 2026-07-28 on, where the
    *   client then ends the call.
@@ -130,7 +130,7 @@ export interface Context<L = unknown> {
    * Spec: Client Features › Sampling.
    */
   sample(
-    messages: string | readonly (string | Message)[],
+    messages: SampledMessages | SpecSampleRequest,
     options?: SampleOptions & { key?: string | undefined },
   ): Promise<SampleResult>;
   /** Asks for the folders that the client lets the server work in. Spec: Client Features › Roots. */
