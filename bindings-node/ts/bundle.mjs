@@ -18,7 +18,10 @@ const code = await bundled();
 for (const kind of ["esm", "cjs"]) rmSync(dist(kind), { recursive: true, force: true });
 for (const file of declarations()) {
   mkdirSync(dist(`cjs/${posix.dirname(file)}`), { recursive: true });
-  writeFileSync(dist(`cjs/${file}`), readFileSync(`${MODULES}/${file}`));
+  const types = readFileSync(`${MODULES}/${file}`, "utf8");
+  // A program whose option `types` is empty, TypeScript 7's default, has the types of Node only where they are asked for.
+  const isEntry = ENTRIES.includes(file.replace(/\.d\.ts$/, ""));
+  writeFileSync(dist(`cjs/${file}`), isEntry ? `/// <reference types="node" />\n${types}` : types);
 }
 // The package is of type "module"; this file makes the files beside it CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
