@@ -120,8 +120,11 @@ export declare class NativeIntegers {
 export declare class NativeListening {
   /** Returns the work queue of its handlers; call it once, because the endpoint ends with it. */
   workQueue(): NativeWorkQueue
-  /** Starts listening. Resolves with the URL, and with a warning if there is one. */
-  start(): Promise<Array<string>>
+  /**
+   * Starts listening; `shares_port` lets other processes listen at the same port. Resolves with the URL, and with a warning
+   * if there is one.
+   */
+  start(sharesPort: boolean): Promise<Array<string>>
   /** Stops accepting, lets calls in flight finish within the grace period, and closes. Resolves afterwards. */
   stop(): Promise<void>
 }

@@ -303,6 +303,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message per line.
    * @param options - Default: the server's option `http`. `shutdownGraceMs`: milliseconds for calls in flight to finish after
    *   a signal; default: 3,000 over stdio, else 10,000.
+   * Workers of a cluster listen at one port; port 0 is another one in each of them.
+   *
    * @throws TypeError if the address or an option is invalid; an Error if the server can't listen there.
    *
    * Spec: Base Protocol › Transports.

@@ -4,8 +4,8 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-function serve(options, env = {}) {
-  return spawnSync(process.execPath, [fileURLToPath(new URL("cluster.mjs", import.meta.url))], {
+function serve(options, env = {}, program = "cluster.mjs") {
+  return spawnSync(process.execPath, [fileURLToPath(new URL(program, import.meta.url))], {
     encoding: "utf8", timeout: 60_000, env: { ...process.env, OPTIONS: JSON.stringify(options), ...env },
   });
 }
@@ -20,4 +20,10 @@ test("with shared keys there is no warning", () => {
   for (const { status, stderr } of [serve({ requestStateKeys: ["secret".repeat(6)] }), serve({}, { GUDGEON_STATE_KEYS: "secret".repeat(6) })]) {
     assert.deepEqual([status, stderr], [0, ""]);
   }
+});
+
+test("workers listen at one port", () => {
+  const { status, stdout, stderr } = serve({}, {}, "cluster-listening.mjs");
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), { isOneUrl: true, workers: 2 });
 });

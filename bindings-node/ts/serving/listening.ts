@@ -5,6 +5,7 @@ import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/options.js";
 import { endProcess, Signals } from "./signals.js";
+import { isClusterWorker, warnWorker } from "./workers.js";
 
 /** The default time for calls in flight at the end. */
 const GRACE_MS = 10_000;
@@ -74,7 +75,8 @@ class ListeningServer implements Listening {
       // Before the first handler, which may block the event loop.
       this.signals?.watch(this.#scheduler.workQueue, graceMs);
       this.#scheduler.start();
-      const [url = "", warning] = await this.#native.start().catch((error: unknown) => Promise.reject(placed(this.place, error)));
+      void warnWorker(this.core);
+      const [url = "", warning] = await this.#native.start(await isClusterWorker()).catch((error: unknown) => Promise.reject(placed(this.place, error)));
       this.url = url;
       this.#alive = setInterval(() => {}, LONG_MS);
       if (warning !== undefined && !hasWarned) {
