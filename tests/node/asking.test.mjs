@@ -72,6 +72,7 @@ for (const revision of LEGACY) {
       });
       await using(revision, { onElicit: () => cancelled }, async (client) => {
         assert.equal((await client.callTool("attempt")).text, '{"action":"cancel"}');
+        await assert.rejects(client.callTool("remove"), /The user dismissed: Delete it\?/);
       });
     });
 
@@ -107,7 +108,7 @@ test("pages have an id where the revision has them", async () => {
     assert.equal(seen[0].id, text);
     assert(text.length > 16);
   });
-  await using("2025-06-18", {}, (client) => assert.rejects(client.callTool("visit"), /did not declare elicitation\.url/));
+  await using("2025-06-18", {}, (client) => assert.rejects(client.callTool("visit"), /revision 2025-06-18 has no elicitation\.url, so the client can't be asked/));
 });
 
 test("the modern era names what a client would have to declare", async () => {

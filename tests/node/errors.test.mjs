@@ -54,7 +54,7 @@ test("thrown values become the core's descriptions", () => {
     [new ResourceNotFound("a://b", "gone"), { kind: "notFound", uri: "a://b", message: "gone" }],
     [new Declined("Sure?"), { kind: "declined", message: "Sure?" }],
     [Object.assign(new Cancelled("callTool was cancelled"), { name: "AbortError", stack: "AbortError: at" }), { kind: "exception", type: "AbortError", message: "callTool was cancelled", traceback: "AbortError: at" }],
-    [new Cancelled("Sure?"), { kind: "declined", message: "Sure?" }],
+    [new Cancelled("Sure?"), { kind: "dismissed", message: "Sure?" }],
     [new SchemaMismatch("a: wrong", "input"), { kind: "invalid", message: "a: wrong" }],
     [new NotSupported("no sampling", { code: -32021, data: { k: 1 } }), { kind: "protocol", code: -32021, message: "no sampling", data: { k: 1 } }],
     [

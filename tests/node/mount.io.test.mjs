@@ -1,7 +1,11 @@
 // The behaviour of every mount; the protocol itself is tested against all of them in tests/http.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+import express from "express";
 
 import { Server } from "gudgeon";
 
@@ -323,5 +327,22 @@ test("fetch: the host of a request line in absolute form is checked as the Host 
   assert.equal(await status("http://localhost:3000/mcp", "127.0.0.1"), 200);
   assert.equal(await status("http://evil.example/mcp", "localhost"), 421);
   assert.equal(await status("http://localhost/mcp", "evil.example"), 421);
+  await app.close();
+});
+
+test("a compressed body is refused, unless the host has decoded it", async () => {
+  const app = new Server("t");
+  app.tool("one", {}, () => 1);
+  const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } } });
+  const sent = { method: "POST", body: gzipSync(message), headers: { "content-type": "application/json", "content-encoding": "gzip", accept: "application/json, text/event-stream" } };
+  const decoding = express().use(express.json()).post("/mcp", (request, response) => app.node(request, response));
+  for (const [handler, status] of [[app.node, 415], [decoding, 200]]) {
+    const host = createServer(handler).listen(0, "127.0.0.1");
+    await once(host, "listening");
+    const response = await fetch(`http://127.0.0.1:${host.address().port}/mcp`, sent);
+    assert.equal(response.status, status, await response.text());
+    if (status === 415) assert.equal(response.headers.get("accept-encoding"), "identity");
+    host.close();
+  }
   await app.close();
 });

@@ -150,7 +150,10 @@ def test_a_page_has_an_id_where_the_revision_has_them() -> None:
     with client("2025-11-25", on_elicit=lambda request: seen.append(request) or {}) as connected:
         identity = connected.call_tool("visit").text
     assert seen[0].url == "https://example.org/in" and seen[0].id == identity and len(identity) > 16
-    with client("2025-06-18") as connected, pytest.raises(ToolError, match="did not declare elicitation.url"):
+    with (
+        client("2025-06-18") as connected,
+        pytest.raises(ToolError, match="revision 2025-06-18 has no elicitation.url, so the client can't be asked"),
+    ):
         connected.call_tool("visit")
 
 
@@ -165,8 +168,14 @@ def test_the_explicit_form_works_in_every_era(revision: str) -> None:
         with said as other:
             assert "Ada" in str(other.get_prompt("greet").messages[0])
     with client(revision, on_elicit=lambda request: Declined()) as connected:
-        with pytest.raises(ToolError, match="The user declined: Who?"):
+        with pytest.raises(ToolError, match=r"The user declined: Who\?"):
             connected.call_tool("explicit")
+    with client(revision, on_elicit=lambda request: Cancelled()) as connected:
+        with pytest.raises(ToolError, match=r"The user dismissed: Who\?"):
+            connected.call_tool("explicit")
+        for name in ("delete", "delete_sync"):
+            with pytest.raises(ToolError, match="The user dismissed: "):
+                connected.call_tool(name)
 
 
 @pytest.mark.parametrize("revision", EVERY)

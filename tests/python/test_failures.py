@@ -41,7 +41,7 @@ def test_failures_are_described() -> None:
     assert described(ResourceNotFound("a:b", "gone")) == {"kind": "notFound", "uri": "a:b", "message": "gone"}
     assert described(InvalidArguments("x")) == {"kind": "invalid", "message": "x"}
     assert described(Declined("Sure?")) == {"kind": "declined", "message": "Sure?"}
-    assert described(Cancelled("Sure?")) == {"kind": "declined", "message": "Sure?"}
+    assert described(Cancelled("Sure?")) == {"kind": "dismissed", "message": "Sure?"}
     assert described(asyncio.CancelledError()) == {"kind": "cancelled"}
     assert described(KeyError("x"), LookupError) == {"kind": "exposed", "message": "'x'"}
     assert described(ValueError(), ValueError) == {"kind": "exposed", "message": "ValueError"}

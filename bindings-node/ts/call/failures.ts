@@ -16,7 +16,7 @@ export type Failure =
   | { kind: "tool"; message: string; meta?: Readonly<Record<string, unknown>> }
   | { kind: "protocol"; code: number; message: string; data?: unknown }
   | { kind: "notFound"; uri: string; message?: string }
-  | { kind: "exposed" | "declined" | "invalid"; message: string }
+  | { kind: "exposed" | "declined" | "dismissed" | "invalid"; message: string }
   | { kind: "missingCapability"; message: string; data: unknown }
   | { kind: "cancelled" }
   | { kind: "exception"; type: string; message: string; traceback: string };
@@ -51,9 +51,9 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     const uri = String((thrown.data as { uri?: unknown } | undefined)?.uri ?? "");
     return { kind: "notFound", uri, message: thrown.message };
   }
+  if (thrown instanceof Declined) return { kind: "declined", message: thrown.message };
   // An aborted request of the handler itself is not the user's answer.
-  const isAnswer = thrown instanceof Declined || (thrown instanceof Cancelled && thrown.name !== "AbortError");
-  if (isAnswer) return { kind: "declined", message: thrown.message };
+  if (thrown instanceof Cancelled && thrown.name !== "AbortError") return { kind: "dismissed", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
   if (thrown instanceof SchemaMismatch) {
     const message = `the result does not fit the output schema: ${thrown.message}`;

@@ -74,9 +74,16 @@ function write(response: ServerResponse, { status, headers, body, more }: Native
 }
 
 function headOf(request: HostRequest, hasAuth: boolean): Head {
-  const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
+  const { method = "", originalUrl, url = "/", rawHeaders, principal, body } = request;
   const arrival = hasAuth ? arrivalOf(request) : undefined;
+  // A framework that has read the body has decoded it.
+  const headers = body === undefined ? rawHeaders : without(rawHeaders, "content-encoding");
   return { method, target: originalUrl ?? url, headers, principal, arrival, remote: request.socket?.remoteAddress };
+}
+
+/** Returns a list of names and values without a header. */
+function without(headers: readonly string[], name: string): string[] {
+  return headers.filter((_, at) => headers[at - (at % 2)]?.toLowerCase() !== name);
 }
 
 function arrivalOf({ socket, baseUrl = "" }: HostRequest): NativeArrival {

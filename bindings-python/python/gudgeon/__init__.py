@@ -29,6 +29,8 @@ _HOMES = {
     "_schema.markers": ("Depends", "Header"),
     "middleware": ("Next",),
     "errors": (
+        "AuthError",
+        "CallTimeout",
         "Cancelled",
         "Declined",
         "McpError",

@@ -25,6 +25,8 @@ from .client import (
     Transport as Transport,
 )
 from .errors import (
+    AuthError as AuthError,
+    CallTimeout as CallTimeout,
     Cancelled as Cancelled,
     Declined as Declined,
     McpError as McpError,

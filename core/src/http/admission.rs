@@ -446,6 +446,12 @@ impl RequestHead {
         if !reply::is_json(&self.facts.headers) {
             let message = "Content-Type must be application/json";
             Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
+        } else if reply::is_encoded(&self.facts.headers) {
+            let mut headers = reply::json_head();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            let message = "the body must be sent as it is, without Content-Encoding";
+            let body = reply::refusal_body(message);
+            Err(self.answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, headers, body))
         } else if !self.accepts.json && !self.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
             Err(self.refuse(StatusCode::NOT_ACCEPTABLE, message))

@@ -66,6 +66,16 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Returns whether a body is compressed, or encoded in another way.
+pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONTENT_ENCODING).iter().any(|encodings| {
+        let text = String::from_utf8_lossy(encodings.as_bytes());
+        text.split(',').any(|encoding| {
+            !matches!(encoding.trim().to_ascii_lowercase().as_str(), "" | "identity")
+        })
+    })
+}
+
 pub(super) fn json_head() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(2);
     headers.insert(header::CONTENT_TYPE, JSON);

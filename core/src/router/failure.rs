@@ -52,6 +52,7 @@ impl Failure {
             "notFound" => Self::NotFound { uri: it.uri, message: it.message },
             "exposed" => Self::Exposed(message()),
             "declined" => Self::Declined(message()),
+            "dismissed" => Self::Dismissed(message()),
             "invalid" => Self::Invalid(message()),
             "missingCapability" => {
                 Self::MissingCapability { message: message(), data: owned(it.data) }
@@ -110,5 +111,13 @@ mod tests {
         };
         assert_eq!(message("Sure?"), "The user declined: Sure?");
         assert_eq!(message(""), "The user declined");
+        let dismissed = |question: &str| {
+            let failure = Failure::described(
+                format!(r#"{{"kind":"dismissed","message":{question:?}}}"#).as_bytes(),
+            );
+            ResultBuilder::<()>::Completion.fault(failure, false, "r").0.message
+        };
+        assert_eq!(dismissed("Sure?"), "The user dismissed: Sure?");
+        assert_eq!(dismissed(""), "The user dismissed the question");
     }
 }

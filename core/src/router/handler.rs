@@ -69,7 +69,10 @@ pub enum Failure {
     Invalid(String),
     /// An exception whose message callers may see.
     Exposed(String),
+    /// The user declined this question.
     Declined(String),
+    /// The user closed this question without an answer.
+    Dismissed(String),
     /// A question that needs a capability the client did not declare; `data` names the missing capability.
     MissingCapability {
         message: String,
@@ -231,6 +234,13 @@ impl<H> ResultBuilder<H> {
                 match question.is_empty() {
                     true => "The user declined".to_owned(),
                     false => format!("The user declined: {question}"),
+                },
+            ),
+            Failure::Dismissed(question) => Fault::new(
+                FaultKind::Handler,
+                match question.is_empty() {
+                    true => "The user dismissed the question".to_owned(),
+                    false => format!("The user dismissed: {question}"),
                 },
             ),
             Failure::MissingCapability { message, data } => {

@@ -156,6 +156,7 @@ impl<T> Question<T> {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
         match result["action"].as_str().filter(|_| self.request.method == Method::Elicit) {
             None | Some("accept") => Ok((self.read)(&result)),
+            Some("cancel") => Err(ToolError::of(Failure::Dismissed(self.request.message.clone()))),
             Some(_) => Err(ToolError::of(Failure::Declined(self.request.message.clone()))),
         }
     }

@@ -148,6 +148,7 @@ impl fmt::Display for ToolError {
             | Failure::Invalid(message)
             | Failure::Exposed(message)
             | Failure::Declined(message)
+            | Failure::Dismissed(message)
             | Failure::MissingCapability { message, .. }
             | Failure::NotSupported(message)
             | Failure::Exception { message, .. } => f.write_str(message),

@@ -156,6 +156,9 @@ async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
     client.call_tool("t", json!({"n": "x"})).await.expect("the schema was stale");
     let failure = client.call_tool("t", json!({"n": 1})).await.expect_err("forbidden");
     assert_eq!(failure.kind, ErrorKind::Protocol);
+    let lenient = client.with_options(|options| options.raise_on_error = false);
+    let result = lenient.call_tool("t", json!({"n": 1})).await.expect("the result as it is");
+    assert_eq!(result.data::<Value>().expect("JSON"), json!({"n": 1}));
     assert!(failure.message.contains("output schema"), "{failure}");
 }
 

@@ -48,6 +48,22 @@ fn a_message_is_json() {
     }
 }
 
+/// RFC 9110, 15.5.16: the response to a body in an unknown encoding names those that are known.
+#[test]
+fn a_body_that_is_compressed_is_refused_by_name() {
+    let (mut visitor, session) = opened();
+    for request in lists(&session) {
+        for encoding in ["gzip", "identity, GZIP", "br", "deflate", "zstd", "other"] {
+            let request = request.clone().header("content-encoding", encoding);
+            visitor.rejects(&request, 415, "Content-Encoding");
+        }
+        for encoding in ["identity", "Identity", ""] {
+            let request = request.clone().header("content-encoding", encoding);
+            assert!(visitor.serves(&request)["tools"].is_array());
+        }
+    }
+}
+
 #[test]
 fn a_client_accepts_json_or_event_streams() {
     let (mut visitor, session) = opened();

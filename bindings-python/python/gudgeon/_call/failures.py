@@ -43,8 +43,10 @@ def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> 
         return described if error.data is None else {**described, "data": error.data}
     if isinstance(error, InvalidArguments):
         return {"kind": "invalid", "message": str(error)}
-    if isinstance(error, (Declined, Cancelled)):
+    if isinstance(error, Declined):
         return {"kind": "declined", "message": str(error.question)}
+    if isinstance(error, Cancelled):
+        return {"kind": "dismissed", "message": str(error.question)}
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(error, asyncio.CancelledError):
         return {"kind": "cancelled"}

@@ -21,11 +21,12 @@ pub(super) fn check_declared(
     let mut required = Map::new();
     let mut refusal = None;
     for question in questions {
-        let declared = if has_words(question, wire) { &declared } else { &Value::Null };
+        let is_defined = has_words(question, wire);
+        let declared = if is_defined { &declared } else { &Value::Null };
         let Some(missing) = missing(question, declared) else {
             continue;
         };
-        refusal.get_or_insert_with(|| missing.refusal(question));
+        refusal.get_or_insert_with(|| missing.refusal(question, wire, is_defined));
         let needed = required.entry(missing.feature).or_insert_with(|| json!({}));
         if let (Some(part), Some(needed)) = (missing.part, needed.as_object_mut()) {
             needed.insert(part.to_owned(), json!({}));
@@ -62,18 +63,29 @@ struct Missing {
 }
 
 impl Missing {
-    fn refusal(&self, question: &Question) -> String {
+    fn refusal(&self, question: &Question, wire: &Wire, is_defined: bool) -> String {
         let name = match self.part {
             None => self.feature.to_owned(),
             Some(part) => format!("{}.{part}", self.feature),
         };
         let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
-        let what = match (question.method, params.get("message").and_then(Value::as_str)) {
-            (Method::Elicit, Some(message)) => format!("it can't be asked {message:?}"),
-            (Method::CreateMessage, _) => "its model can't be asked".to_owned(),
-            _ => format!("it can't be asked for {}", self.feature),
+        let (reason, who) = match (is_defined, wire.dialect) {
+            (true, _) => (format!("the client did not declare {name}"), ("it", "its")),
+            (false, None) => (
+                format!("revision {} has no {name}", wire.revision),
+                ("the client", "the client's"),
+            ),
+            (false, Some(dialect)) => (
+                format!("dialect {:?} has no {name}", dialect.as_str()),
+                ("the client", "the client's"),
+            ),
         };
-        format!("the client did not declare {name}, so {what}")
+        let what = match (question.method, params.get("message").and_then(Value::as_str)) {
+            (Method::Elicit, Some(message)) => format!("{} can't be asked {message:?}", who.0),
+            (Method::CreateMessage, _) => format!("{} model can't be asked", who.1),
+            _ => format!("{} can't be asked for {}", who.0, self.feature),
+        };
+        format!("{reason}, so {what}")
     }
 }
 

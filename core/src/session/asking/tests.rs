@@ -184,6 +184,14 @@ fn what_was_not_declared_is_not_asked() {
         let declared = to_raw(&declared);
         assert!(round(&questions, &Answers::default(), Some(&declared), modern()).is_ok());
     }
+    let first = asked(&[("a", "elicitation/create", form())]);
+    let declared = to_raw(&json!({"elicitation": {}}));
+    let fault =
+        round(&first, &Answers::default(), Some(&declared), Wire::of(Revision::V2024_11_05));
+    assert_eq!(
+        fault.unwrap_err().message,
+        r#"revision 2024-11-05 has no elicitation, so the client can't be asked "Who?""#
+    );
     let two =
         asked(&[("a", "elicitation/create", form()), ("b", "sampling/createMessage", sample)]);
     let fault = round(&two, &Answers::default(), None, modern()).unwrap_err();
