@@ -20,7 +20,7 @@ ERAS = ["2025-11-25", "2026-07-28"]
 
 def shelf(**options: Any) -> Server:
     app: Server[Any] = Server("shelf", **options)
-    app.begun, app.seen = asyncio.Event(), []  # type: ignore[attr-defined]
+    app.begun, app.ended, app.seen = asyncio.Event(), asyncio.Event(), []  # type: ignore[attr-defined]
     app.four, app.gate = threading.Barrier(4), threading.Event()  # type: ignore[attr-defined]
     app.blocked = 0  # type: ignore[attr-defined]
 
@@ -47,6 +47,7 @@ def shelf(**options: Any) -> Server:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:
             app.seen.append("cancelled")  # type: ignore[attr-defined]
+            app.ended.set()  # type: ignore[attr-defined]
             raise
         return f"waited {seconds}"
 
@@ -230,6 +231,9 @@ async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
         await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
         host.inbox.put_nowait(gone)
     await host.done()
+    if when != "in the body":
+        # Before the server closes, which cancels every call.
+        await asyncio.wait_for(app.ended.wait(), 60)  # type: ignore[attr-defined]
     await app.aclose()
     assert app.seen == ([] if when == "in the body" else ["cancelled"])  # type: ignore[attr-defined]
 
@@ -241,8 +245,37 @@ async def test_a_host_that_cancels_the_request_cancels_the_call() -> None:
     await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
     host.task.cancel()
     await asyncio.gather(host.task, return_exceptions=True)
+    await asyncio.wait_for(app.ended.wait(), 60)  # type: ignore[attr-defined]
     await app.aclose()
     assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
+
+
+async def test_a_host_that_can_not_send_cancels_the_call() -> None:
+    app = shelf()
+
+    async def broken(message: dict[str, Any]) -> None:
+        raise RuntimeError("the host has no room")
+
+    @app.tool
+    async def report(ctx: Context) -> str:
+        await ctx.progress(1)
+        try:
+            await asyncio.sleep(600)
+        finally:
+            app.ended.set()  # type: ignore[attr-defined]
+        return "reported"
+
+    scope, request = call("report", {})
+    body = json.loads(request["body"])
+    body["params"]["_meta"]["progressToken"] = 1
+    inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    inbox.put_nowait({**request, "body": json.dumps(body).encode()})
+    # The error that a host keeps, for its log, has the frames of the request.
+    with pytest.raises(RuntimeError, match="no room") as kept:
+        await app.asgi()(scope, inbox.get, broken)
+    await asyncio.wait_for(app.ended.wait(), 60)  # type: ignore[attr-defined]
+    assert kept.tb is not None
+    await app.aclose()
 
 
 @pytest.mark.parametrize(

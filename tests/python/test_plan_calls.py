@@ -80,6 +80,9 @@ def test_whole_floats_are_integers_and_the_rest_is_refused() -> None:
     for raw, message in (
         (b'{"n":"x"}', "argument 'n': expected an integer, got \"x\""),
         (b'{"n":1.5}', "argument 'n': expected an integer, got 1.5"),
+        # Beyond 2^53 a float does not have the digits that were sent.
+        (b'{"n":9007199254740993.0}', "argument 'n': expected an integer, got 900719925474099"),
+        (b'{"n":1e300}', "argument 'n': expected an integer, got 1e300"),
         (b'{"n":1,"names":["x"]}', r"argument 'names\[0\]': expected an integer, got \"x\""),
         (b"{}", "missing argument 'n'"),
         (b"[]", "arguments: expected an object, got \\[\\]"),

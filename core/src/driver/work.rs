@@ -274,3 +274,27 @@ pub trait Backend<H>: Send + Sync {
         self.on_report(run, HandlerEvent::Step { key: key.to_owned(), value });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_earlier_of_two_ticks_is_kept() {
+        let now = crate::clock::now();
+        let later = now + Duration::from_secs(1);
+        for (first, second, kept) in [
+            (Some(now), Some(later), Some(now)),
+            (Some(later), Some(now), Some(now)),
+            (None, Some(later), Some(later)),
+            (Some(later), None, Some(later)),
+            (None, None, None),
+        ] {
+            let mut work = Work::<()> { wake: first, ..Work::default() };
+            work.extend(Work { wake: second, ..Work::default() });
+            assert_eq!(work.wake, kept);
+        }
+    }
+}

@@ -191,7 +191,10 @@ export interface CallOptions<O = undefined> extends RequestOptions {
   /** The schema that the result's `data` is validated by. */
   output?: O;
   onProgress?: ((progress: Progress) => void) | undefined;
-  /** Throws a `ToolError` for a result with `isError`. Default: true. */
+  /**
+   * Throws a `ToolError` for a result with `isError`, and a `ProtocolError` for one that does not fit the output schema of the
+   * tool; if false, the result is returned. Default: true.
+   */
   throwOnError?: boolean | undefined;
   meta?: Meta | undefined;
 }

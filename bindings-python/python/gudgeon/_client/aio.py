@@ -209,8 +209,8 @@ class Client(Peer):
                 is read from the text itself, or else from the JSON in it. Default: JSON values, or the text.
             timeout: Seconds without an answer or progress; None for no limit. Default: the client's.
             on_progress: A function that is called with each `Progress` of this call.
-            raise_on_error: Whether a result with `isError` raises ToolError, and one that does not fit the tool's output
-                schema ProtocolError (default True), or is returned.
+            raise_on_error: Whether a result with `isError` raises ToolError, and one that does not fit the output
+                schema of the tool ProtocolError (default True), or is returned.
             meta: The request's `_meta`.
 
         Raises:
