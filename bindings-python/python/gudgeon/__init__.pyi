@@ -138,6 +138,8 @@ class ToolOptions(TypedDict, total=False):
     output: Any
     expose_errors: tuple[type[Exception], ...]
     unknown_arguments: Literal["refuse", "ignore"]
+    convert_arguments: bool
+    schema_profile: Literal["portable", "full"]
     scopes: Sequence[str]
     visible: Callable[[Principal | None], bool]
     enabled: bool
@@ -278,6 +280,7 @@ class ServerOptions(TypedDict, total=False):
     dialects: Sequence[Literal["0.7", "bare"]]
     revisions: Sequence[Revision]
     schema_profile: Literal["portable", "full"]
+    convert_arguments: bool
     list_ttl: float
     max_message: int
     max_request_state: int

@@ -104,7 +104,8 @@ pub struct CallOptions {
     pub on_progress: Option<OnProgress>,
     /// Members for the request's `_meta`, a JSON object.
     pub meta: Option<Raw>,
-    /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`](crate::error::ErrorKind::Tool).
+    /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`](crate::error::ErrorKind::Tool), and one
+    /// that does not fit the tool's output schema an error of kind [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol).
     pub raise_on_error: bool,
 }
 

@@ -20,6 +20,9 @@ pub const QUESTION_KEY: &str = "gudgeon/key";
 /// A key of this library: true if the text of a tool's result is the JSON of structured content that the revision can't
 /// carry.
 pub const JSON_TEXT: &str = "gudgeon/jsonText";
+/// A key of this library: true in the data of an error that stands for a tool's result, because the revision has an error for
+/// invalid arguments.
+pub const INVALID_ARGUMENTS: &str = "gudgeon/invalidArguments";
 
 /// The members of `_meta` that the protocol defines; any others belong to the user.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,11 +1,16 @@
 //! Conversion of faults for each revision: a JSON-RPC error, or a tool result with `isError`.
 
 use http::StatusCode;
+use serde::Deserialize;
 
 use super::{Wire, dialect_0_7};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Dialect, ErrorObject, Method, MethodName, Raw, ToolOutcome, code, json},
+    protocol::{
+        Dialect, ErrorObject, Method, MethodName, Raw, ToolOutcome, code,
+        json::{self, ObjectWriter},
+        meta,
+    },
 };
 
 /// A fault in the form of one revision.
@@ -37,6 +42,11 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowe
     if as_result {
         let meta = fault.data.filter(|_| fault.kind == FaultKind::Tool);
         return Lowered::Tool(failure(&fault.message, meta));
+    }
+    if is_tool && fault.kind == FaultKind::InvalidArguments && fault.data.is_none() {
+        let mut data = ObjectWriter::with_capacity(40);
+        data.raw(meta::INVALID_ARGUMENTS, "true");
+        fault.data = Some(json::raw(data.finish()));
     }
     let code = match fault.kind {
         FaultKind::Unreadable => code::PARSE_ERROR,
@@ -72,6 +82,21 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowe
     Lowered::Error(ErrorObject { code, message: fault.message, data: fault.data })
 }
 
+/// Returns the result of `tools/call` that an error stands for: the model reads which arguments are invalid, as in revisions that
+/// have no error for them.
+pub fn lift_invalid_arguments(error: &ErrorObject) -> Option<Raw> {
+    #[derive(Deserialize)]
+    struct Marked {
+        #[serde(rename = "gudgeon/invalidArguments")]
+        is_result: bool,
+    }
+    let marked = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    let Marked { is_result: true } = marked else { return None };
+    let mut result = ObjectWriter::with_capacity(error.message.len() + 64);
+    result.raw("content", &failure(&error.message, None).content).raw("isError", "true");
+    Some(json::raw(result.finish()))
+}
+
 /// Returns the HTTP status of a modern error; an error chosen by a handler has the status of a normal answer.
 pub fn status(code: i64) -> StatusCode {
     match code {
@@ -98,6 +123,36 @@ fn failure(message: &str, meta: Option<Raw>) -> ToolOutcome {
 mod tests {
     use super::*;
     use crate::protocol::Revision;
+
+    #[test]
+    fn invalid_arguments_are_a_result_for_clients_of_this_library_in_every_revision() {
+        let method = MethodName::Standard(Method::CallTool);
+        for revision in Revision::ALL {
+            let fault = Fault::new(FaultKind::InvalidArguments, "argument 'a'");
+            match lower(Wire::of(revision), Some(&method), fault) {
+                Lowered::Tool(outcome) => {
+                    assert!(outcome.is_error && revision >= Revision::V2025_11_25);
+                }
+                Lowered::Error(error) => {
+                    assert!(error.code == -32602 && revision < Revision::V2025_11_25);
+                    let result = lift_invalid_arguments(&error).unwrap();
+                    let text = r#"[{"type":"text","text":"argument 'a'"}]"#;
+                    assert_eq!(result.get(), format!(r#"{{"content":{text},"isError":true}}"#));
+                }
+            }
+        }
+        // Those of a prompt are an error.
+        let fault = Fault::new(FaultKind::InvalidArguments, "");
+        let Lowered::Error(error) = lower(Wire::of(Revision::V2025_06_18), None, fault) else {
+            panic!("a result");
+        };
+        assert!(error.data.is_none());
+        for data in [None, Some("{}"), Some("1"), Some(r#"{"gudgeon/invalidArguments":false}"#)] {
+            let data = data.map(|text| json::raw(text.into()));
+            let error = ErrorObject { data, ..ErrorObject::new(-32602, "") };
+            assert!(lift_invalid_arguments(&error).is_none());
+        }
+    }
 
     #[test]
     fn http_statuses_of_modern_errors() {

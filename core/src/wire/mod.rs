@@ -37,7 +37,7 @@ pub use dialect_bare::{notification as bare_notification, pong};
 pub use envelope::{
     Claim, Envelope, Unchecked, claim, missing as missing_envelope, whole as whole_envelope,
 };
-pub use fault::{Lowered, lower as lower_fault, status};
+pub use fault::{Lowered, lift_invalid_arguments, lower as lower_fault, status};
 pub use headers::{McpHeaders, check_standard};
 pub use json_text::json_text;
 pub use lift::request as lift_request;

@@ -251,6 +251,7 @@ impl ClientSession {
             MethodName::Standard(method) if self.wire.dialect == Some(Dialect::V0_7) => {
                 wire::lift_error(*method, error)
             }
+            MethodName::Standard(Method::CallTool) => wire::lift_invalid_arguments(error),
             _ => None,
         }
     }
