@@ -86,13 +86,12 @@ fn segments_of_a_pointer_are_unescaped_in_order() {
     let defs = json!({"a/b": {"const": 1}, "a~b": {"const": 2}, "a~1b": {"const": 3}, "~01": {"const": 4}});
     for (pointer, value) in [("a~1b", 1), ("a~0b", 2), ("a~01b", 3), ("~0~001", 0), ("~001", 4)] {
         let schema = json!({"$ref": format!("#/$defs/{pointer}"), "$defs": defs});
-        match value {
-            0 => assert!(refusal(&schema).contains("nothing at that place")),
-            _ => {
-                let schema = compile(&schema);
-                assert!(schema.check(&json!(value)).is_ok() && schema.check(&json!(0)).is_err());
-            }
+        if value == 0 {
+            assert!(refusal(&schema).contains("nothing at that place"));
+            continue;
         }
+        let schema = compile(&schema);
+        assert!(schema.check(&json!(value)).is_ok() && schema.check(&json!(0)).is_err());
     }
 }
 
