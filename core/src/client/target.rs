@@ -1,6 +1,6 @@
 //! Targets: the servers that a client can connect to.
 
-use std::{ffi::OsString, fmt, str::FromStr};
+use std::{ffi::OsString, fmt, str::FromStr, sync::Arc};
 
 use http::HeaderMap;
 
@@ -19,7 +19,6 @@ use crate::{
         child::Process,
         dial,
         http::client::{HttpOptions, HttpWire},
-        memory,
         messages::Messages,
     },
 };
@@ -33,21 +32,21 @@ pub enum Target {
     Stream(Link, String),
     /// A user-defined transport.
     Custom(CustomWire),
-    /// A link whose other end is served by this future.
-    Served(Link, BoxFuture<()>),
-    /// A server under test.
-    Tested(TestTarget),
+    /// A server in this process.
+    Served(ServedTarget),
 }
 
 /// A [`Transport`] that is not in use yet.
 pub struct CustomWire(Box<dyn FnOnce(usize) -> Messages + Send>);
 
-/// A server under test that is not connected yet.
-pub struct TestTarget {
-    /// The prepared answers.
+/// A server in this process that is not connected yet.
+pub struct ServedTarget {
+    /// The prepared answers of a server under test.
     pub(super) answerer: Option<Answerer>,
+    /// `true` if calls have the headers of the client, as under test.
+    pub(super) takes_headers: bool,
     /// Opens a connection whose calls have these headers.
-    pub(super) open: Box<dyn FnOnce(HeaderMap) -> (Link, BoxFuture<()>) + Send>,
+    pub(super) open: Box<dyn FnOnce(HeaderMap) -> BoxFuture<Result<Link, Error>> + Send>,
 }
 
 /// An opened connection to a target.
@@ -87,7 +86,7 @@ impl Target {
     pub(crate) fn takes_headers(&self) -> bool {
         match self {
             Self::Url(url) => !matches!(url.scheme(), Scheme::Tcp | Scheme::Unix),
-            Self::Tested(_) => true,
+            Self::Served(served) => served.takes_headers,
             _ => false,
         }
     }
@@ -111,7 +110,7 @@ impl Target {
     /// Removes the prepared answers of a server under test.
     pub(super) fn take_answerer(&mut self) -> Option<Answerer> {
         match self {
-            Self::Tested(test) => test.answerer.take(),
+            Self::Served(served) => served.answerer.take(),
             _ => None,
         }
     }
@@ -122,13 +121,8 @@ impl Target {
             Self::Url(url) => return Reconnect::Url(url).reach(options).await,
             Self::Stream(link, _) => Wire::lines(link, options.limit),
             Self::Custom(CustomWire(open)) => Wire::Messages(open(options.limit)),
-            Self::Served(link, serving) => {
-                tokio::spawn(serving);
-                Wire::lines(link, options.limit)
-            }
-            Self::Tested(test) => {
-                let (link, serving) = (test.open)(options.headers.clone());
-                tokio::spawn(serving);
+            Self::Served(served) => {
+                let link = (served.open)(options.headers.clone()).await?;
                 Wire::lines(link, options.limit)
             }
         };
@@ -231,9 +225,21 @@ impl From<Link> for Target {
 
 impl From<&Server> for Target {
     fn from(server: &Server) -> Self {
-        let (ours, theirs) = memory::pair();
-        let (input, output) = theirs.into_halves();
-        Self::Served(ours, Box::pin(server.serve(input, output)))
+        let open = server.in_memory(None);
+        let open = Box::new(|_| open(None));
+        Self::Served(ServedTarget { answerer: None, takes_headers: false, open })
+    }
+}
+
+impl From<&Arc<Server>> for Target {
+    fn from(server: &Arc<Server>) -> Self {
+        Self::from(&**server)
+    }
+}
+
+impl From<Arc<Server>> for Target {
+    fn from(server: Arc<Server>) -> Self {
+        Self::from(&*server)
     }
 }
 
@@ -255,9 +261,9 @@ impl fmt::Debug for CustomWire {
     }
 }
 
-impl fmt::Debug for TestTarget {
+impl fmt::Debug for ServedTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestTarget").finish_non_exhaustive()
+        f.debug_struct("ServedTarget").finish_non_exhaustive()
     }
 }
 
@@ -268,7 +274,7 @@ impl fmt::Display for Target {
             Self::Url(url) => url.fmt(f),
             Self::Stream(_, name) => f.write_str(name),
             Self::Custom(_) => f.write_str("transport"),
-            Self::Served(..) | Self::Tested(_) => f.write_str("the in-memory server"),
+            Self::Served(_) => f.write_str("the in-memory server"),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     Target,
     connection::{BoxFuture, Question},
     questions::Answerer,
-    target::TestTarget,
+    target::ServedTarget,
 };
 use crate::{
     engine,
@@ -96,7 +96,7 @@ impl TestServer<'_> {
 
 impl From<TestServer<'_>> for Target {
     fn from(TestServer { server, principal, replays, answers }: TestServer<'_>) -> Self {
-        let open = server.for_test(engine::TestMode { replays, state_key: None });
+        let open = server.in_memory(Some(engine::TestMode { replays, state_key: None }));
         let answers = Arc::new(answers);
         let answerer = (!answers.is_empty()).then(|| -> Answerer {
             Arc::new(move |question| -> BoxFuture<Result<Raw, Error>> {
@@ -108,7 +108,7 @@ impl From<TestServer<'_>> for Target {
             let has_facts = principal.is_some() || !headers.is_empty();
             open(has_facts.then(|| HttpFacts { headers, principal, ..HttpFacts::default() }))
         };
-        Self::Tested(TestTarget { answerer, open: Box::new(open) })
+        Self::Served(ServedTarget { answerer, takes_headers: true, open: Box::new(open) })
     }
 }
 

@@ -144,6 +144,12 @@ impl Part {
         let (headers, body) = (reply::json_head(), reply::refusal_body(&message));
         Self::Head { status: StatusCode::SERVICE_UNAVAILABLE, headers, body, more: false }
     }
+
+    /// Returns the answer to a request that can't be served at the moment.
+    pub(crate) fn unavailable(message: &str) -> Self {
+        let (headers, body) = (requests::wait_head(), reply::refusal_body(message));
+        Self::Head { status: StatusCode::SERVICE_UNAVAILABLE, headers, body, more: false }
+    }
 }
 
 /// The reason why an HTTP request is refused before it reaches a session.

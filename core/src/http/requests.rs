@@ -54,8 +54,7 @@ impl<H: Clone> Endpoint<H> {
             false if self.connections.len() < self.config.max_sessions => return Ok(()),
             false => too_many("connections", "max_sessions"),
         };
-        let (status, body) = (StatusCode::SERVICE_UNAVAILABLE, reply::refusal_body(&message));
-        Err(Part::Head { status, headers: wait_head(), body, more: false })
+        Err(Part::unavailable(&message))
     }
 
     pub(super) fn handle_request(
@@ -415,7 +414,7 @@ fn is_initialized(frame: &Frame<'_>) -> bool {
     *method == Method::Initialized.as_str()
 }
 
-fn wait_head() -> HeaderMap {
+pub(super) fn wait_head() -> HeaderMap {
     let mut headers = reply::json_head();
     headers.insert(header::RETRY_AFTER, RETRY_AFTER);
     headers

@@ -7,24 +7,30 @@ use std::{
     fmt,
     path::PathBuf,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex},
     task::{Context, Poll},
     time::Duration,
 };
 
 use http::{Request, Response};
 use http_body::Body;
-use tokio::task::JoinHandle;
+use tokio::{sync::OnceCell, task::JoinHandle};
 
 #[cfg(feature = "auth")]
 use super::auth::{Auth, config as config_of};
-use super::{ServerOptions, endpoint::endpoint, registry::Hub};
+use super::{
+    ServerOptions,
+    endpoint::endpoint,
+    lifecycle::{Lifecycle, Serving},
+    registry::Hub,
+    run::{lock, report},
+};
 #[cfg(all(feature = "auth", feature = "client"))]
 use crate::transport::fetch::HyperFetcher;
 use crate::{
     driver::{HostedEndpoint, boxed, keep_time},
     error::Error,
-    http::{Cors, EndpointConfig},
+    http::{Cors, EndpointConfig, Part},
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::ListenOptions,
@@ -188,6 +194,9 @@ pub struct HttpService {
 }
 
 struct Mounted {
+    /// `Err` if a hook at start failed.
+    serving: OnceCell<Result<Mutex<Option<Serving>>, ()>>,
+    lifecycle: Arc<Lifecycle>,
     endpoint: Arc<dyn HostedEndpoint>,
     timeouts: Timeouts,
     grace: Duration,
@@ -196,7 +205,7 @@ struct Mounted {
 
 impl HttpService {
     /// Creates the service on the current tokio runtime.
-    pub(super) fn new(hub: &Hub, options: &ServerOptions) -> Self {
+    pub(super) fn new(lifecycle: Arc<Lifecycle>, hub: &Hub, options: &ServerOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
         let endpoint = endpoint(hub, config, None);
@@ -207,16 +216,43 @@ impl HttpService {
         let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
         let HttpOptions { header_timeout, idle_timeout, shutdown_grace: grace, .. } = options.http;
         let timeouts = Timeouts { header: header_timeout, idle: idle_timeout };
-        Self { mounted: Arc::new(Mounted { endpoint, timeouts, grace, timer }) }
+        let serving = OnceCell::new();
+        let mounted = Mounted { serving, lifecycle, endpoint, timeouts, grace, timer };
+        let mounted = Arc::new(mounted);
+        let starting = Arc::clone(&mounted);
+        tokio::spawn(boxed(async move {
+            starting.serving().await;
+        }));
+        Self { mounted }
     }
 
-    /// Rejects new requests, ends subscriptions with their result, and lets pending calls finish within
-    /// [`HttpOptions::shutdown_grace`].
+    /// Rejects new requests, ends subscriptions with their result, lets pending calls finish within
+    /// [`HttpOptions::shutdown_grace`], and waits for the server's hooks at shutdown. Calling it again is allowed.
     pub async fn shut_down(&self) {
         let Mounted { endpoint, grace, .. } = &*self.mounted;
         endpoint.shut_down();
         let _ = tokio::time::timeout(*grace, endpoint.is_idle()).await;
         endpoint.close();
+        let serving = match self.mounted.serving().await {
+            Ok(serving) => lock(serving).take(),
+            Err(()) => None,
+        };
+        if let Some(serving) = serving {
+            serving.end().await;
+        }
+    }
+}
+
+impl Mounted {
+    /// Waits until the hooks at start have run.
+    async fn serving(&self) -> &Result<Mutex<Option<Serving>>, ()> {
+        let start = || async {
+            let serving = self.lifecycle.serve().await;
+            serving
+                .map(|serving| Mutex::new(Some(serving)))
+                .map_err(|error| report(&format!("requests can't be served: {error}")))
+        };
+        self.serving.get_or_init(start).await
     }
 }
 
@@ -237,6 +273,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mounted = Arc::clone(&self.mounted);
         Box::pin(async move {
+            if mounted.serving().await.is_err() {
+                return Ok(AnswerBody::of(Part::unavailable("the server could not be started")));
+            }
             let Mounted { endpoint, timeouts, .. } = &*mounted;
             Ok(transport::answer(endpoint, None, *timeouts, request).await)
         })

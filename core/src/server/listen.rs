@@ -6,6 +6,7 @@ use super::{
     HttpService, Listening, Server, endpoint::endpoint, process_end::ProcessEnd, registry::Hub,
 };
 use crate::{
+    driver::boxed,
     error::{Error, ErrorKind},
     transport::listen::{self, Address},
 };
@@ -30,7 +31,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Errors if the address can't be bound or an option is invalid.
+    /// Errors if the address can't be bound, an option is invalid, or a hook at start fails.
     pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
         let at: Address = if at == "stdio" {
             return Err(Error::misuse(
@@ -39,10 +40,18 @@ impl Server {
         } else {
             at.parse()?
         };
+        let serving = self.lifecycle.serve().await?;
         let config = self.options.endpoint(at.endpoint_config());
         let endpoint = endpoint(&self.hub, config, None);
-        let listening =
-            listen::open(&at, endpoint, self.options.http.listen(self.options.max_message)).await?;
+        let options = self.options.http.listen(self.options.max_message);
+        let mut listening = match listen::open(&at, endpoint, options).await {
+            Ok(listening) => listening,
+            Err(error) => {
+                serving.end().await;
+                return Err(error);
+            }
+        };
+        listening.at_end(boxed(serving.end()));
         if let Some(warning) = &listening.warning {
             tracing::warn!("{warning}");
         }
@@ -68,7 +77,7 @@ impl Server {
     /// # }
     /// ```
     pub fn into_service(self) -> HttpService {
-        HttpService::new(&self.hub, &self.options)
+        HttpService::new(self.lifecycle, &self.hub, &self.options)
     }
 
     /// Serves at an address until a termination signal.

@@ -20,6 +20,7 @@ mod http;
 #[cfg(feature = "http")]
 mod listen;
 mod kind;
+mod lifecycle;
 pub mod middleware;
 mod options;
 mod pace;
@@ -66,9 +67,9 @@ pub use self::{
 use self::{
     changes::Outer,
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
+    lifecycle::Lifecycle,
     middleware::{Next, Request, Stack},
     registry::{Component, Hub},
-    serve::Hook,
 };
 use crate::{
     error::Error,
@@ -107,8 +108,7 @@ pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 pub struct Server {
     hub: Arc<Hub>,
     options: ServerOptions,
-    at_start: Vec<Hook<Result<(), ToolError>>>,
-    at_shutdown: Vec<Hook<()>>,
+    lifecycle: Arc<Lifecycle>,
     stack: Stack,
     /// Methods that mounted servers have middleware for.
     wanted_below: Vec<String>,
@@ -135,8 +135,7 @@ impl Server {
         let server = Self {
             hub: Arc::new(Hub::new(components)),
             options: ServerOptions::default(),
-            at_start: Vec::new(),
-            at_shutdown: Vec::new(),
+            lifecycle: Arc::default(),
             stack: Stack::default(),
             wanted_below: Vec::new(),
         };
@@ -299,8 +298,7 @@ impl Server {
         let added = self.hub.mount(prefix, &components, &stack);
         self.wanted_below.extend(stack.methods());
         self.wanted_below.extend(other.wanted_below);
-        self.at_start.extend(other.at_start);
-        self.at_shutdown.extend(other.at_shutdown);
+        self.lifecycle.mount(&other.lifecycle);
         self.set_middleware();
         let mounted = self.registered(added);
         let hub = Arc::clone(&mounted.hub);

@@ -1,13 +1,16 @@
-//! Ways of serving, and hooks around it.
+//! Ways of serving.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{Server, ToolError, Transport, handler::BoxFuture, stdio, wire};
+#[cfg(feature = "client")]
+use super::handler::BoxFuture;
+use super::{Server, Transport, run::report, stdio, wire};
 use crate::error::Error;
 #[cfg(feature = "client")]
 use crate::{
+    driver::boxed,
     engine::TestMode,
     session::server::HttpFacts,
     transport::{Link, memory},
@@ -15,9 +18,6 @@ use crate::{
 
 /// The time for a peer to read what is queued when the server ends.
 pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// A function that runs once, at start or shutdown.
-pub(super) type Hook<Done> = Box<dyn FnOnce() -> BoxFuture<Done> + Send>;
 
 /// Limits of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -28,36 +28,6 @@ pub(super) struct Limits {
 }
 
 impl Server {
-    /// Adds a hook that runs at the start of [`Server::run`], before the first call. Hooks run in the order of their
-    /// registration. If one fails, `run` returns its error and serves nothing.
-    ///
-    /// ```
-    /// # use gudgeon::Server;
-    /// let server = Server::new("shelf").on_start(|| async {
-    ///     std::fs::create_dir_all(std::env::temp_dir().join("shelf"))?;
-    ///     Ok(())
-    /// });
-    /// ```
-    pub fn on_start<F, Done>(mut self, hook: F) -> Self
-    where
-        F: FnOnce() -> Done + Send + 'static,
-        Done: Future<Output = Result<(), ToolError>> + Send + 'static,
-    {
-        self.at_start.push(Box::new(|| Box::pin(hook())));
-        self
-    }
-
-    /// Adds a hook that runs at the end of [`Server::run`], after the last call. Hooks run in the order of their
-    /// registration.
-    pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
-    where
-        F: FnOnce() -> Done + Send + 'static,
-        Done: Future<Output = ()> + Send + 'static,
-    {
-        self.at_shutdown.push(Box::new(|| Box::pin(hook())));
-        self
-    }
-
     /// Serves standard input and output until the client closes them, or until SIGTERM or Ctrl-C (Transports,
     /// "stdio").
     ///
@@ -90,24 +60,14 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Errors if the address can't be served, and like [`Server::run_stdio`].
-    pub async fn run(mut self, at: &str) -> Result<(), Error> {
-        let mut served = Ok(());
-        for hook in std::mem::take(&mut self.at_start) {
-            if let Err(failed) = hook().await {
-                served = Err(Error::misuse(format!("on_start failed: {failed}")));
-                break;
-            }
-        }
-        if served.is_ok() {
-            served = match at {
-                "stdio" => stdio::serve(&self.hub, self.limits()).await,
-                _ => self.serve_at(at).await,
-            };
-        }
-        for hook in self.at_shutdown {
-            hook().await;
-        }
+    /// Errors if the address can't be served or a hook at start fails, and like [`Server::run_stdio`].
+    pub async fn run(self, at: &str) -> Result<(), Error> {
+        let serving = self.lifecycle.serve().await?;
+        let served = match at {
+            "stdio" => stdio::serve(&self.hub, self.limits()).await,
+            _ => self.serve_at(at).await,
+        };
+        serving.end().await;
         served
     }
 
@@ -137,7 +97,17 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        wire::streams(Arc::clone(&self.hub), self.limits(), None, reader, writer)
+        let streams = wire::streams(Arc::clone(&self.hub), self.limits(), None, reader, writer);
+        let lifecycle = Arc::clone(&self.lifecycle);
+        async move {
+            match lifecycle.serve().await {
+                Ok(serving) => {
+                    streams.await;
+                    serving.end().await;
+                }
+                Err(error) => report(&format!("a client can't be served: {error}")),
+            }
+        }
     }
 
     /// Serves a client over a user-defined transport, until the transport ends. Can be called several times, also
@@ -177,12 +147,19 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Errors if the transport fails.
+    /// Errors if the transport or a hook at start fails.
     pub fn serve_transport<T: Transport>(
         &self,
         transport: T,
     ) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
-        wire::transport(Arc::clone(&self.hub), self.limits(), transport)
+        let served = wire::transport(Arc::clone(&self.hub), self.limits(), transport);
+        let lifecycle = Arc::clone(&self.lifecycle);
+        async move {
+            let serving = lifecycle.serve().await?;
+            let served = served.await;
+            serving.end().await;
+            served
+        }
     }
 
     #[cfg(not(feature = "http"))]
@@ -192,17 +169,27 @@ impl Server {
         )))
     }
 
-    /// Returns a function that serves an in-memory connection for a test; it returns the client's end.
+    /// Returns a function that begins to serve a connection in memory and returns the client's end. Tests set how the
+    /// server runs, and the facts of HTTP requests that its calls have.
     #[cfg(feature = "client")]
-    pub(crate) fn for_test(
+    pub(crate) fn in_memory(
         &self,
-        mode: TestMode,
-    ) -> impl FnOnce(Option<HttpFacts>) -> (Link, BoxFuture<()>) + Send + use<> {
+        mode: Option<TestMode>,
+    ) -> impl FnOnce(Option<HttpFacts>) -> BoxFuture<Result<Link, Error>> + Send + use<> {
         let (hub, limits) = (Arc::clone(&self.hub), self.limits());
+        let lifecycle = Arc::clone(&self.lifecycle);
         move |facts| {
-            let (ours, theirs) = memory::pair();
-            let (reader, writer) = theirs.into_halves();
-            (ours, Box::pin(wire::streams(hub, limits, Some((mode, facts)), reader, writer)))
+            Box::pin(async move {
+                let serving = lifecycle.serve().await?;
+                let (ours, theirs) = memory::pair();
+                let (reader, writer) = theirs.into_halves();
+                let test = mode.map(|mode| (mode, facts));
+                tokio::spawn(boxed(async move {
+                    wire::streams(hub, limits, test, reader, writer).await;
+                    serving.end().await;
+                }));
+                Ok(ours)
+            })
         }
     }
 }

@@ -47,6 +47,7 @@ mod server_asking;
 mod server_auth;
 mod server_asking_again;
 mod server_handlers;
+mod server_lifecycle;
 mod server_middleware;
 mod server_mounts;
 mod server_registration;

@@ -33,7 +33,8 @@ use super::{
 use crate::{
     clock,
     driver::{
-        EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, boxed, hosted, keep_time,
+        Boxed, EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, boxed, hosted,
+        keep_time,
     },
     error::Error,
     protocol::ClientKey,
@@ -92,6 +93,8 @@ pub struct Listening {
     /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// Runs at the end of the shutdown; dropped with the server otherwise.
+    at_end: Mutex<Option<Boxed<()>>>,
 }
 
 /// Listens at an address and serves connections on the current tokio runtime.
@@ -149,6 +152,7 @@ pub(crate) async fn open(
         stage,
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
+        at_end: Mutex::default(),
     })
 }
 
@@ -190,8 +194,13 @@ impl Listening {
         move || endpoint.upgrade().map(|it| it.running()).unwrap_or_default()
     }
 
-    /// Stops accepting, ends subscriptions with their result, waits up to `shutdown_grace` for pending calls and
-    /// closes all connections. Calling it again is allowed.
+    /// Sets the future that the shutdown waits for at its end. A server that is dropped drops it.
+    pub(crate) fn at_end(&mut self, end: Boxed<()>) {
+        *self.at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    }
+
+    /// Stops accepting, ends subscriptions with their result, waits up to `shutdown_grace` for pending calls, closes all
+    /// connections, and waits for the server's hooks at shutdown. Calling it again is allowed.
     pub async fn shut_down(&self) {
         // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
@@ -202,6 +211,10 @@ impl Listening {
         self.endpoint.close();
         let _ = timeout(FLUSH_TIMEOUT, open.recv()).await;
         self.stop();
+        let end = self.at_end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(end) = end {
+            end.await;
+        }
     }
 
     fn stop(&self) {
