@@ -36,7 +36,10 @@ use crate::{
 /// - Vendor methods: a type that serializes as an object, or `()`.
 #[diagnostic::on_unimplemented(
     message = "this handler can't return `{Self}`",
-    note = "a tool's result implements `serde::Serialize` and `schemars::JsonSchema`, or is content"
+    note = "a tool returns a type that implements `serde::Serialize` and `schemars::JsonSchema`, or content",
+    note = "a resource returns a string, bytes, `Json(value)` or `ResourceContents`",
+    note = "a prompt returns a string, a `PromptMessage`, or a list of them",
+    note = "a completion returns a list of strings, or a `Completion`"
 )]
 pub trait Output<Kind>: Send + 'static {
     #[doc(hidden)]
@@ -50,8 +53,12 @@ pub trait Output<Kind>: Send + 'static {
 
 /// The return type of a handler: `Result<T, ToolError>`, or one of the plain types of [`Output`].
 #[diagnostic::on_unimplemented(
-    message = "a handler can't return `{Self}`",
-    note = "return `Result<T, ToolError>`, or, from a handler that can't fail, a string, a number, content, or `Json(value)`"
+    message = "this handler can't return `{Self}`",
+    note = "return `Result<T, ToolError>`; a tool that can't fail returns `Json(value)`, a string, a number, or content",
+    note = "a resource that can't fail returns a string, bytes, `Json(value)` or `ResourceContents`",
+    note = "a prompt that can't fail returns a string, a `PromptMessage`, or a list of them",
+    note = "a completion that can't fail returns a list of strings, or a `Completion`",
+    note = "a vendor's method that can't fail returns `Json(value)` or `()`, and a notification `()`"
 )]
 pub trait Answer<Kind>: Send + 'static {
     #[doc(hidden)]
@@ -61,13 +68,35 @@ pub trait Answer<Kind>: Send + 'static {
     fn into_reply(self, call: &Context) -> Result<Reply, Failure>;
 }
 
-impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
+/// The error type of a handler's result: [`ToolError`].
+///
+/// With one implementation for one type the compiler infers the error of a bare `Ok(…)`, and names any other.
+#[diagnostic::on_unimplemented(
+    message = "the error of this handler is `{E}`, but handlers return `Result<T, ToolError>`",
+    note = "`?` converts every `std::error::Error` to a `ToolError`; `ToolError::new(message)` has a message that callers see, \
+            `ToolError::hidden(error)` one that is only logged"
+)]
+pub trait Fails<E> {
+    #[doc(hidden)]
+    fn error(error: E) -> ToolError;
+}
+
+impl Fails<ToolError> for () {
+    fn error(error: ToolError) -> ToolError {
+        error
+    }
+}
+
+impl<Kind, T: Output<Kind>, E: Send + 'static> Answer<Kind> for Result<T, E>
+where
+    (): Fails<E>,
+{
     fn schema() -> Option<Value> {
         T::schema()
     }
 
     fn into_reply(self, call: &Context) -> Result<Reply, Failure> {
-        self.map_or_else(|error| error.into_reply(call), Output::reply)
+        self.map_or_else(|error| <()>::error(error).into_reply(call), Output::reply)
     }
 }
 

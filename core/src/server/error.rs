@@ -159,7 +159,19 @@ impl fmt::Display for ToolError {
     }
 }
 
-impl<E: StdError> From<E> for ToolError {
+/// An error that `?` converts to a [`ToolError`]: every [`std::error::Error`].
+#[diagnostic::on_unimplemented(
+    message = "`?` can't convert `{Self}` to a `ToolError`",
+    label = "write `.map_err(ToolError::new)?` for a message that callers see, `.map_err(ToolError::hidden)?` for one that is only logged",
+    note = "it converts every `std::error::Error`; for other types write `.map_err(ToolError::new)?`, whose message callers see, \
+            or `.map_err(ToolError::hidden)?`, whose message is only logged"
+)]
+pub trait HandlerError: StdError {}
+
+#[diagnostic::do_not_recommend]
+impl<E: StdError> HandlerError for E {}
+
+impl<E: HandlerError> From<E> for ToolError {
     fn from(error: E) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();

@@ -1,17 +1,14 @@
-//! Handlers: the forms of async functions and closures that users write, and their common type-erased form.
+//! Handlers: the async functions and closures that users write, and their common type-erased form.
 
-use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
     Answer, Context,
-    kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
     middleware::{Mounted, Stack},
     pace::Pace,
-    schema,
+    parameter::{Parameter, Roles},
     visible::Predicate,
 };
 use crate::{
@@ -19,20 +16,35 @@ use crate::{
     schema::{Checked, Schema, Subject},
 };
 
-/// 2⁵³; below it, floats represent every integer exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
 pub(super) type Outcome = Result<Reply, Failure>;
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// An async function or closure that takes `()`, `(arguments)`, `(Context)` or `(arguments, Context)` and returns an
-/// [`Answer`]. The arguments are a type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
+/// An async function or closure: a handler takes parameters, each of which is a [`Parameter`], and returns an [`Answer`].
+///
+/// It takes no more than one type of arguments. `Form` is its signature as a function pointer, such as `fn(A, Context) -> R`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
-    note = "write `async fn(arguments, Context) -> Result<T, ToolError>`; both parameters are optional",
-    note = "arguments must implement `serde::Deserialize` and `schemars::JsonSchema`"
+    label = "not an `async` function with at most four parameters",
+    note = "a handler is an `async fn`, or a closure that returns an `async` block; pass the function itself, without calling it",
+    note = "it takes its arguments as one type, a `Context`, both, or neither"
 )]
-pub trait Handler<Kind, Form>: Send + Sync + 'static {
+pub trait Handler<Form: Signature>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn call(&self, parameters: Form::Parameters) -> Form::Returned;
+}
+
+/// The signature of a function.
+pub trait Signature {
+    #[doc(hidden)]
+    type Parameters;
+    #[doc(hidden)]
+    type Returned;
+}
+
+/// The signature of a handler of this kind: [`Parameter`]s, and a future with an [`Answer`].
+///
+/// It is apart from [`Handler`], so that the compiler names the parameter or the type that does not fit.
+pub trait HandlerOf<Kind>: Signature {
     /// Returns the JSON Schema of the arguments.
     #[doc(hidden)]
     fn arguments() -> Option<Value>;
@@ -42,46 +54,34 @@ pub trait Handler<Kind, Form>: Send + Sync + 'static {
     fn output() -> Option<Value>;
 
     #[doc(hidden)]
-    fn erase(self) -> Erased;
+    fn erase(handler: impl Handler<Self>) -> Erased
+    where
+        Self: Sized;
 }
 
-/// The arguments of a handler: a user-defined type for tools, resources, prompts and methods; a `String` (the text
-/// typed so far) or a [`CompletionInput`] for completions.
-pub trait Arguments<Kind>: Sized + Send {
+/// What a handler returns at once: a future.
+#[diagnostic::on_unimplemented(
+    message = "this handler is not `async`: it returns `{Self}`, which is not a future",
+    note = "write `async fn`, or put the body of the closure into `async move {{ … }}`"
+)]
+pub trait Async {
     #[doc(hidden)]
-    fn schema() -> Option<Value>;
+    type Answer;
+    #[doc(hidden)]
+    type Future: Future<Output = Self::Answer>;
 
     #[doc(hidden)]
-    fn read(input: &str) -> Result<Self, Failure>;
+    fn future(self) -> Self::Future;
 }
 
-/// The input of a completion handler.
-#[derive(Clone, Debug, Deserialize)]
-#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct CompletionInput {
-    /// The text typed so far.
-    pub value: String,
-    /// The arguments that are already filled in.
-    #[serde(rename = "arguments")]
-    pub given: BTreeMap<String, String>,
-}
+#[diagnostic::do_not_recommend]
+impl<F: Future> Async for F {
+    type Answer = F::Output;
+    type Future = F;
 
-/// Marker types that distinguish the forms of handlers.
-pub(super) mod form {
-    use std::marker::PhantomData;
-
-    /// A handler without parameters.
-    #[derive(Debug)]
-    pub enum Nothing {}
-    /// A handler that takes a `Context`.
-    #[derive(Debug)]
-    pub enum OnlyContext {}
-    /// A handler that takes arguments.
-    #[derive(Debug)]
-    pub struct OnlyArguments<A>(PhantomData<A>);
-    /// A handler that takes arguments and a `Context`.
-    #[derive(Debug)]
-    pub struct Both<A>(PhantomData<A>);
+    fn future(self) -> F {
+        self
+    }
 }
 
 /// A server's components, with handlers of this host.
@@ -157,29 +157,45 @@ impl fmt::Debug for Erased {
 }
 
 macro_rules! forms {
-    ($($form:ty, [$($argument:ident)?], ($($parameter:ty),*), |$input:ident, $context:ident| ($($value:expr),*);)*) => {$(
-        impl<Kind, F, Returned $(, $argument)?> Handler<Kind, $form> for F
+    ($(($($parameter:ident),*): $roles:ty;)*) => {$(
+        impl<Returned, $($parameter),*> Signature for fn($($parameter),*) -> Returned {
+            type Parameters = ($($parameter,)*);
+            type Returned = Returned;
+        }
+
+        impl<F, Returned, $($parameter),*> Handler<fn($($parameter),*) -> Returned> for F
         where
             F: Fn($($parameter),*) -> Returned + Send + Sync + 'static,
-            Returned: Future<Output: Answer<Kind>> + Send,
-            $($argument: Arguments<Kind> + 'static,)?
+        {
+            #[allow(non_snake_case, reason = "the names of the types")]
+            fn call(&self, ($($parameter,)*): ($($parameter,)*)) -> Returned {
+                self($($parameter),*)
+            }
+        }
+
+        impl<Kind, Returned, $($parameter),*> HandlerOf<Kind> for fn($($parameter),*) -> Returned
+        where
+            $($parameter: Parameter<Kind> + 'static,)*
+            $roles: Roles,
+            Returned: Async<Answer: Answer<Kind>, Future: Send> + 'static,
         {
             fn arguments() -> Option<Value> {
-                None$(.or($argument::schema()))?
+                None$(.or_else($parameter::schema))*
             }
 
             fn output() -> Option<Value> {
-                Returned::Output::schema()
+                Returned::Answer::schema()
             }
 
-            fn erase(self) -> Erased {
-                let handler = Arc::new(self);
-                Erased::new(move |$input, $context| {
+            fn erase(handler: impl Handler<Self>) -> Erased {
+                let handler = Arc::new(handler);
+                Erased::new(move |input, context| {
                     let handler = Arc::clone(&handler);
                     Box::pin(async move {
-                        let _ = &$input;
-                        let call = $context.clone();
-                        handler($($value),*).await.into_reply(&call)
+                        // A handler without parameters reads nothing.
+                        let _ = &input;
+                        let parameters = ($($parameter::read(&input, &context)?,)*);
+                        handler.call(parameters).future().await.into_reply(&context)
                     })
                 })
             }
@@ -188,83 +204,9 @@ macro_rules! forms {
 }
 
 forms! {
-    form::Nothing, [], (), |input, context| ();
-    form::OnlyContext, [], (Context), |input, context| (context);
-    form::OnlyArguments<A>, [A], (A), |input, context| (A::read(&input)?);
-    form::Both<A>, [A], (A, Context), |input, context| (A::read(&input)?, context);
-}
-
-macro_rules! arguments {
-    ($($kind:ty),*) => {$(
-        impl<A: DeserializeOwned + JsonSchema + Send> Arguments<$kind> for A {
-            fn schema() -> Option<Value> {
-                Some(schema::of_arguments::<A>())
-            }
-
-            fn read(input: &str) -> Result<Self, Failure> {
-                from_json(input)
-            }
-        }
-    )*};
-}
-
-arguments!(ToolKind, ResourceKind, PromptKind, MethodKind);
-
-macro_rules! untyped_arguments {
-    ($($kind:ty: [$($generics:tt)*] $of:ty),*) => {$(
-        impl<$($generics)*> Arguments<$kind> for $of {
-            fn schema() -> Option<Value> {
-                None
-            }
-
-            fn read(input: &str) -> Result<Self, Failure> {
-                from_json(input)
-            }
-        }
-    )*};
-}
-
-untyped_arguments!(
-    NotificationKind: [A: DeserializeOwned + Send] A,
-    CompletionKind: [] CompletionInput
-);
-
-impl Arguments<CompletionKind> for String {
-    fn schema() -> Option<Value> {
-        None
-    }
-
-    fn read(input: &str) -> Result<Self, Failure> {
-        from_json::<CompletionInput>(input).map(|it| it.value)
-    }
-}
-
-fn from_json<A: DeserializeOwned>(input: &str) -> Result<A, Failure> {
-    serde_json::from_str(input)
-        .or_else(|error| respelled(input).ok_or(error))
-        .map_err(|error| Failure::Invalid(error.to_string()))
-}
-
-/// Deserializes again with `42.0` as `42`: JSON Schema accepts both as integers, serde only the second.
-#[cold]
-fn respelled<A: DeserializeOwned>(input: &str) -> Option<A> {
-    let mut value: Value = serde_json::from_str(input).ok()?;
-    spell_integers(&mut value);
-    serde_json::from_str(&value.to_string()).ok()
-}
-
-fn spell_integers(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(spell_integers),
-        Value::Object(members) => members.values_mut().for_each(spell_integers),
-        Value::Number(number) if number.is_f64() => {
-            // Beyond this bound a float may not represent the intended number.
-            let exact = number.as_f64().filter(|it| it.abs() < EXACT && it.fract() == 0.0);
-            #[allow(clippy::cast_possible_truncation, reason = "it has no fraction and is small")]
-            if let Some(exact) = exact {
-                *number = (exact as i64).into();
-            }
-        }
-        _ => (),
-    }
+    (): ();
+    (A): A::Role;
+    (A, B): (A::Role, B::Role);
+    (A, B, C): (A::Role, B::Role, C::Role);
+    (A, B, C, D): (A::Role, B::Role, C::Role, D::Role);
 }

@@ -24,6 +24,7 @@ mod lifecycle;
 pub mod middleware;
 mod options;
 mod pace;
+mod parameter;
 mod prompt;
 mod registry;
 pub(crate) mod resolve_inside;
@@ -50,13 +51,14 @@ pub use self::http::{HttpOptions, HttpService};
 #[cfg(all(feature = "auth", feature = "http"))]
 pub use self::store::{Expect, MemoryStore, Store};
 pub use self::{
-    answer::{Answer, Output},
+    answer::{Answer, Fails, Output},
     content::{Audio, File, Image, Json},
     context::Context,
     entry::Entry,
-    error::{ResourceNotFound, ToolError},
-    handler::{Arguments, CompletionInput, Handler},
+    error::{HandlerError, ResourceNotFound, ToolError},
+    handler::{Async, Handler, HandlerOf, Signature},
     options::ServerOptions,
+    parameter::{CompletionInput, OfCaller, OfServer, Parameter, Roles, TakesReferences},
     prompt::Prompt,
     registry::Registry,
     resolve_inside::resolve_inside,
@@ -158,7 +160,7 @@ impl Server {
     /// Panics if the name is invalid or taken, or a schema can't be used.
     #[track_caller]
     #[doc(alias("add_tool", "register_tool"))]
-    pub fn tool<H: Handler<ToolKind, Form>, Form>(
+    pub fn tool<H: Handler<Form>, Form: HandlerOf<ToolKind>>(
         self,
         name: impl Into<String>,
         handler: H,
@@ -196,13 +198,13 @@ impl Server {
     /// # Panics
     /// Panics if the prompt, template or argument has not been added yet.
     #[track_caller]
-    pub fn complete<H: Handler<CompletionKind, Form>, Form>(
+    pub fn complete<H: Handler<Form>, Form: HandlerOf<CompletionKind>>(
         self,
         target: &str,
         argument: &str,
         handler: H,
     ) -> Self {
-        let handler = Arc::new(handler.erase());
+        let handler = Arc::new(Form::erase(handler));
         let completion =
             Definition::Completion { target: target.into(), argument: argument.into() };
         let added = self.hub.edit(|components| components.add(completion, handler)).map(drop);
@@ -215,9 +217,13 @@ impl Server {
     /// # Panics
     /// Panics if the name is invalid or taken.
     #[track_caller]
-    pub fn method<H: Handler<MethodKind, Form>, Form>(self, name: &str, handler: H) -> Self {
-        let params = H::arguments().map(|it| it.to_string());
-        let handler = Arc::new(handler.erase());
+    pub fn method<H: Handler<Form>, Form: HandlerOf<MethodKind>>(
+        self,
+        name: &str,
+        handler: H,
+    ) -> Self {
+        let params = Form::arguments().map(|it| it.to_string());
+        let handler = Arc::new(Form::erase(handler));
         let added = self.hub.edit(|components| {
             components.add(Definition::Method(name.into()), handler)?;
             params.map_or(Ok(()), |it| components.check_params(name, &it))
@@ -230,12 +236,12 @@ impl Server {
     /// # Panics
     /// Panics if the name is invalid or taken.
     #[track_caller]
-    pub fn notification<H: Handler<NotificationKind, Form>, Form>(
+    pub fn notification<H: Handler<Form>, Form: HandlerOf<NotificationKind>>(
         self,
         name: &str,
         handler: H,
     ) -> Self {
-        let handler = Arc::new(handler.erase());
+        let handler = Arc::new(Form::erase(handler));
         let notification = Definition::Notification(name.into());
         let added = self.hub.edit(|components| components.add(notification, handler)).map(drop);
         self.registered(added)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler},
+    handler::{Components, Handler, HandlerOf},
     kind::PromptKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -46,8 +46,11 @@ pub struct Parts {
 impl Prompt {
     /// Creates a prompt. The fields of the arguments' type are the prompt's arguments, their doc comments the
     /// descriptions. Clients send strings, from which fields of other types are parsed.
-    pub fn new<H: Handler<PromptKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
-        let decoder = H::arguments().map(schema::written_out);
+    pub fn new<H: Handler<Form>, Form: HandlerOf<PromptKind>>(
+        name: impl Into<String>,
+        handler: H,
+    ) -> Self {
+        let decoder = Form::arguments().map(schema::written_out);
         let arguments = decoder.as_ref().map(schema::properties).unwrap_or_default();
         let arguments = arguments.into_iter().map(|(name, description, required)| PromptArgument {
             name,
@@ -56,7 +59,7 @@ impl Prompt {
             ..PromptArgument::default()
         });
         let parts = Parts { name: name.into(), arguments: arguments.collect(), decoder };
-        Self::of(parts, handler.erase())
+        Self::of(parts, Form::erase(handler))
     }
 
     /// Describes an argument beyond its type, or adds one.

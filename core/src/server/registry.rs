@@ -18,6 +18,10 @@ use crate::{error::Error, router::List, session::server::ListKind};
 
 /// An item that can be added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
 /// [`Prompt`](super::Prompt).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be added to a server",
+    note = "add a `Tool`, a `Resource` or a `Prompt`, such as `Tool::new(\"name\", handler)`"
+)]
 pub trait Component: sealed::Sealed {
     #[doc(hidden)]
     fn register(self, components: &mut Components) -> Result<Registered, Error>;

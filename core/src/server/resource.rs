@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler},
+    handler::{Components, Handler, HandlerOf},
     kind::ResourceKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -53,20 +53,23 @@ pub struct Parts {
 
 impl Resource {
     /// Creates a resource at a URI. The handler takes nothing, or the [`Context`](super::Context).
-    pub fn new<H: Handler<ResourceKind, Form>, Form>(uri: impl Into<String>, handler: H) -> Self {
+    pub fn new<H: Handler<Form>, Form: HandlerOf<ResourceKind>>(
+        uri: impl Into<String>,
+        handler: H,
+    ) -> Self {
         Self::at(uri.into(), false, handler)
     }
 
     /// Creates resources behind a template, whose variables are the fields of the handler's arguments. `{+path}`
     /// matches slashes too, but no absolute path, drive letter, backslash, NUL or `..`.
-    pub fn template<H: Handler<ResourceKind, Form>, Form>(
+    pub fn template<H: Handler<Form>, Form: HandlerOf<ResourceKind>>(
         template: impl Into<String>,
         handler: H,
     ) -> Self {
         Self::at(template.into(), true, handler)
     }
 
-    fn at<H: Handler<ResourceKind, Form>, Form>(
+    fn at<H: Handler<Form>, Form: HandlerOf<ResourceKind>>(
         uri: String,
         is_template: bool,
         handler: H,
@@ -78,9 +81,9 @@ impl Resource {
             mime_type: None,
             annotations: None,
             size: None,
-            arguments: H::arguments().map(schema::written_out),
+            arguments: Form::arguments().map(schema::written_out),
         };
-        Self::of(parts, handler.erase())
+        Self::of(parts, Form::erase(handler))
     }
 
     /// Sets the name. Default: the URI.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler},
+    handler::{Components, Handler, HandlerOf},
     kind::ToolKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -60,15 +60,18 @@ pub struct Parts {
 impl Tool {
     /// Creates a tool. The arguments' type makes the input schema, with the doc comments of its fields as
     /// descriptions; the return type makes the output schema. A name has 1 to 128 letters, digits, `_`, `-` and `.`.
-    pub fn new<H: Handler<ToolKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
+    pub fn new<H: Handler<Form>, Form: HandlerOf<ToolKind>>(
+        name: impl Into<String>,
+        handler: H,
+    ) -> Self {
         let parts = Parts {
             name: name.into(),
-            input_schema: to_raw(&H::arguments().unwrap_or_else(schema::empty)),
-            output_schema: H::output().as_ref().map(to_raw),
+            input_schema: to_raw(&Form::arguments().unwrap_or_else(schema::empty)),
+            output_schema: Form::output().as_ref().map(to_raw),
             annotations: ToolAnnotations::default(),
             closed: true,
         };
-        Self::of(parts, handler.erase())
+        Self::of(parts, Form::erase(handler))
     }
 
     /// Sets hints for hosts: a tool with `read_only_hint`, for example, may be called without asking the user.
