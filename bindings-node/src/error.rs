@@ -5,9 +5,9 @@ use napi::Status;
 
 /// A misuse of the library.
 pub(crate) fn misuse(error: Error) -> napi::Error {
-    let message = match error.hint {
+    let message = match &error.hint {
         Some(hint) => format!("{}: {hint}", error.message),
-        None => error.message,
+        None => error.into_details().message,
     };
     napi::Error::new(Status::InvalidArg, message)
 }

@@ -24,7 +24,8 @@ impl std::error::Error for Raised {}
 pub(crate) fn middleware_failed(exception: &Bound<'_, PyAny>) -> Error {
     let exception = PyErr::from_value(exception.clone());
     let message = format!("the middleware failed: {exception}");
-    Error { source: Some(Box::new(Raised(exception))), ..Error::new(ErrorKind::Misuse, message) }
+    Error::new(ErrorKind::Misuse, message)
+        .with(|details| details.source = Some(Box::new(Raised(exception))))
 }
 
 /// Returns the exception of a middleware that an error stands for.

@@ -50,9 +50,9 @@ impl Listener {
         });
         let runtime =
             builder.worker_threads(threads).thread_name("gudgeon-io").enable_all().build();
-        let runtime = runtime.map_err(|it| Error {
-            source: Some(it.into()),
-            ..Error::new(ErrorKind::Connect, "the threads that listen can't be started")
+        let runtime = runtime.map_err(|cause| {
+            Error::new(ErrorKind::Connect, "the threads that listen can't be started")
+                .with(|details| details.source = Some(cause.into()))
         })?;
         let grace = options.shutdown_grace;
         let listening = runtime.block_on(async {

@@ -134,9 +134,10 @@ impl From<Error> for Failure {
         {
             // The error's own hint is for programs.
             let hint = format!("run `gudgeon auth login {url}`");
-            return Self::new(kind, error.message).with_hint(hint);
+            return Self::new(kind, error.into_details().message).with_hint(hint);
         }
         let hint = hint(&error);
+        let error = error.into_details();
         let failure = Self::new(kind, error.message);
         match error.hint.map(in_options).into_iter().chain(hint).collect::<Vec<_>>() {
             hints if hints.is_empty() => failure,

@@ -8,26 +8,39 @@ pub mod given;
 pub(crate) mod given;
 mod option_name;
 
-use std::{fmt, io};
+use std::{
+    fmt, io,
+    ops::{Deref, DerefMut},
+};
 
 use serde_json::value::RawValue;
 
+#[doc(hidden)]
+pub use self::fault::{Fault, FaultKind};
 #[cfg(not(feature = "bindings"))]
-pub(crate) use self::{
-    fault::{Fault, FaultKind},
-    option_name::{Language, option_name},
-};
+pub(crate) use self::option_name::{Language, option_name};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
-pub use self::{
-    fault::{Fault, FaultKind},
-    option_name::{Language, option_name},
-};
+pub use self::option_name::{Language, option_name};
 
 /// The failure of an operation of this library: one sentence that says what is wrong, and a hint at how to fix it.
+///
+/// It has the fields of [`ErrorDetails`]. `Debug` prints the sentence as well, for `fn main() -> Result<(), gudgeon::Error>`;
+/// `{:#?}` prints all fields.
+///
+/// ```
+/// use gudgeon::{Error, error::ErrorKind};
+///
+/// let error = Error::new(ErrorKind::Connect, "the shelf can't be reached");
+/// assert_eq!(error.kind, ErrorKind::Connect);
+/// assert_eq!(format!("{error:?}"), "the shelf can't be reached");
+/// ```
+pub struct Error(Box<ErrorDetails>);
+
+/// The fields of an [`Error`].
 #[derive(Debug)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct Error {
+pub struct ErrorDetails {
     pub kind: ErrorKind,
     /// One sentence: the place and what is wrong there.
     pub message: String,
@@ -122,7 +135,7 @@ impl_names!(ErrorKind);
 impl Error {
     /// Creates an error without hint, target or cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(ErrorDetails {
             kind,
             message: message.into(),
             hint: None,
@@ -135,7 +148,7 @@ impl Error {
             exit_status: None,
             stderr: None,
             source: None,
-        }
+        }))
     }
 
     /// Copies the error for another caller. Of its source the copy has the text, or the number of the operating system's
@@ -147,7 +160,7 @@ impl Error {
                 None => source.to_string().into(),
             }
         });
-        Self {
+        Self(Box::new(ErrorDetails {
             kind: self.kind,
             message: self.message.clone(),
             hint: self.hint.clone(),
@@ -160,7 +173,20 @@ impl Error {
             exit_status: self.exit_status,
             stderr: self.stderr.clone(),
             source,
-        }
+        }))
+    }
+
+    /// Changes fields.
+    #[doc(hidden)] // For the language bindings and the command.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut ErrorDetails)) -> Self {
+        change(&mut self.0);
+        self
+    }
+
+    /// Returns the fields, to move values out of them.
+    pub fn into_details(self) -> ErrorDetails {
+        *self.0
     }
 
     /// Creates an error of kind [`Misuse`](ErrorKind::Misuse); the message says what is wrong and how to fix it.
@@ -224,8 +250,52 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match f.alternate() {
+            true => self.0.fmt(f),
+            false => fmt::Display::fmt(self, f),
+        }
+    }
+}
+
+impl Deref for Error {
+    type Target = ErrorDetails;
+
+    fn deref(&self) -> &ErrorDetails {
+        &self.0
+    }
+}
+
+impl DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut ErrorDetails {
+        &mut self.0
+    }
+}
+
+impl From<ErrorDetails> for Error {
+    fn from(details: ErrorDetails) -> Self {
+        Self(Box::new(details))
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|it| &**it as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_small_and_prints_its_sentence() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+        let error = Error::new(ErrorKind::Timeout, "no answer").with_hint("wait longer");
+        assert_eq!(format!("{error:?}"), "no answer (wait longer)");
+        assert_eq!(error.to_string(), "no answer (wait longer)");
+        assert!(format!("{error:#?}").contains("kind: Timeout"));
+        assert_eq!(error.into_details().hint.as_deref(), Some("wait longer"));
     }
 }

@@ -22,7 +22,8 @@ impl std::error::Error for Thrown {}
 /// Returns the error for a value that middleware threw; `message` describes it.
 pub(super) fn middleware_failed(number: u32, message: &str) -> Error {
     let message = format!("the middleware failed: {message}");
-    Error { source: Some(Box::new(Thrown(number))), ..Error::new(ErrorKind::Misuse, message) }
+    Error::new(ErrorKind::Misuse, message)
+        .with(|details| details.source = Some(Box::new(Thrown(number))))
 }
 
 /// Returns an error as JSON; `{"thrown": number}` for a value that middleware threw.

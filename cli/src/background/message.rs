@@ -4,7 +4,7 @@ use std::{io, sync::Mutex};
 
 use gudgeon::{
     Error,
-    error::ErrorKind,
+    error::{ErrorDetails, ErrorKind},
     framing::{DEFAULT_LINE_LIMIT, Frame, LineDecoder, TooLong},
     protocol::{ErrorObject, Raw, code},
 };
@@ -135,7 +135,8 @@ pub fn error_of(failure: &Failure) -> ErrorObject {
 pub fn error_object(error: Error) -> ErrorObject {
     match error.code {
         Some(code) if error.kind == ErrorKind::Protocol => {
-            ErrorObject { code, message: error.message, data: error.data }
+            let ErrorDetails { message, data, .. } = error.into_details();
+            ErrorObject { code, message, data }
         }
         _ => error_of(&error.into()),
     }

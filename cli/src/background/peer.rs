@@ -221,7 +221,8 @@ impl Peer {
         let outcome = match (result, error) {
             (Some(result), None) => Ok(result),
             (_, Some(ErrorObject { code, message, data })) => {
-                Err(Error { code: Some(code), data, ..Error::new(ErrorKind::Protocol, message) })
+                let error = Error::new(ErrorKind::Protocol, message);
+                Err(error.with(|details| (details.code, details.data) = (Some(code), data)))
             }
             (None, None) => Err(Error::new(ErrorKind::Protocol, "the answer has no result")),
         };

@@ -65,7 +65,8 @@ fn declined(notices: &Notices, fields: &[Field<'_>], missing: &[&Field<'_>]) -> 
         false => format!("run the command in a terminal, or give {}", wanted.join(" ")),
     };
     notices.line(&format!("declined, because no terminal is there to ask; {hint}"));
-    Error { hint: Some(hint), ..Error::new(ErrorKind::Declined, "no user is there to answer") }
+    Error::new(ErrorKind::Declined, "no user is there to answer")
+        .with(|details| details.hint = Some(hint))
 }
 
 /// Asks whether to accept a form without fields.

@@ -140,7 +140,8 @@ pub fn stored_in(file: &Path, url: &str) -> Option<Auth> {
                 (failure.message().to_owned(), failure.hint().map(ToOwned::to_owned));
             Some(Auth::Source(Arc::new(move || {
                 let hint = hint.clone();
-                let error = Error { hint, ..Error::new(ErrorKind::Auth, message.clone()) };
+                let error = Error::new(ErrorKind::Auth, message.clone());
+                let error = error.with(|details| details.hint = hint);
                 Box::pin(async move { Err(error) })
             })))
         }

@@ -60,11 +60,13 @@ pub(super) fn refusal(json: &[u8]) -> Error {
         _ => (ErrorKind::Protocol, "the question could not be answered"),
     };
     let message = if refusal.message.is_empty() { default.to_owned() } else { refusal.message };
-    Error { code: refusal.code, data: refusal.data, ..Error::new(kind, message) }
+    Error::new(kind, message)
+        .with(|details| (details.code, details.data) = (refusal.code, refusal.data))
 }
 
 fn failed(message: String) -> Error {
-    Error { code: Some(code::INTERNAL_ERROR), ..Error::new(ErrorKind::Protocol, message) }
+    Error::new(ErrorKind::Protocol, message)
+        .with(|details| details.code = Some(code::INTERNAL_ERROR))
 }
 
 /// Returns the result of an elicitation. A form with one property may be answered by the bare value, and one without

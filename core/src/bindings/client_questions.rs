@@ -116,7 +116,8 @@ impl Questions {
         for (_, (.., sender)) in self.lock().drain() {
             let message = "the client can't answer any more";
             let error = Error::new(ErrorKind::Protocol, message);
-            let _ = sender.send(Err(Error { code: Some(code::INTERNAL_ERROR), ..error }));
+            let _ =
+                sender.send(Err(error.with(|details| details.code = Some(code::INTERNAL_ERROR))));
         }
     }
 

@@ -98,7 +98,7 @@ mod tests {
             (ErrorKind::Protocol, "call", "protocol"),
             (ErrorKind::Auth, "negotiate", "auth"),
         ] {
-            let error = Error { phase: Some(phase), ..Error::new(kind, "m") };
+            let error = Error::new(kind, "m").in_phase(phase);
             let described = describe(&error, "m");
             assert!(described.starts_with(&format!(r#"{{"kind":"{class}""#)), "{described}");
         }

@@ -163,7 +163,7 @@ impl Client {
         let read = connected.with_tools(|it| it.read_result(tool, &result)).map_err(name)?;
         if let Some(message) = read.failure.filter(|_| raises_on_error) {
             let error = Error::new(ErrorKind::Tool, message);
-            return Err(name(Error { data: Some(result), ..error }));
+            return Err(name(error.with(|details| details.data = Some(result))));
         }
         Ok(Reply { result, data: read.data, is_input_required: false })
     }

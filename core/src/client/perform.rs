@@ -119,7 +119,7 @@ impl Connected {
         }
         if let Some(message) = verdict.failure.filter(|_| call.raises_on_error()) {
             let error = Error::new(ErrorKind::Tool, message);
-            return Err(self.name(Error { data: Some(result), ..error }));
+            return Err(self.name(error.with(|details| details.data = Some(result))));
         }
         let size = match &verdict.data {
             Some(ToolData::Structured { range, .. }) => range.len(),

@@ -239,7 +239,8 @@ fn check_url(url: &str, schemes: &[String]) -> Result<(), String> {
 }
 
 fn invalid(message: String) -> Error {
-    Error { code: Some(code::INVALID_PARAMS), ..Error::new(ErrorKind::Protocol, message) }
+    Error::new(ErrorKind::Protocol, message)
+        .with(|details| details.code = Some(code::INVALID_PARAMS))
 }
 
 /// Returns the error that the server gets for a question that failed.

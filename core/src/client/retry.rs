@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn an_outage_is_a_loss_a_closed_port_or_a_gateway_without_its_server() {
-        let error = |kind, http_status| Error { http_status, ..Error::new(kind, "m") };
+        let error =
+            |kind, status| Error::new(kind, "m").with(|details| details.http_status = status);
         let io = |kind: io::ErrorKind| {
             Error::new(ErrorKind::Connect, "m").caused_by(io::Error::from(kind))
         };

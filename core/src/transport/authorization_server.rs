@@ -80,9 +80,9 @@ impl AuthorizationServer {
     /// Starts the server on the current tokio runtime. Errors if an option can't be used, or the port is in use.
     pub async fn listen(options: AuthorizationServerOptions) -> Result<Self, Error> {
         let port = options.port;
-        let failed = |it: std::io::Error| Error {
-            source: Some(it.into()),
-            ..Error::new(ErrorKind::Connect, format!("can't listen at 127.0.0.1:{port}"))
+        let failed = |cause: std::io::Error| {
+            let message = format!("can't listen at 127.0.0.1:{port}");
+            Error::new(ErrorKind::Connect, message).caused_by(cause)
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();

@@ -89,7 +89,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
         } else {
             let failure = client.call_tool("t", ()).await.expect_err("not sent");
             assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, None));
-            failure.message
+            failure.into_details().message
         };
         assert!(
             problem.contains("Fill in") && problem.contains("does not fit the form"),
@@ -418,7 +418,7 @@ async fn urls_to_visit_first_are_read_from_the_error() {
 async fn roots_must_be_file_uris() {
     let message_of = |error: Error| {
         assert_eq!(error.kind, ErrorKind::Misuse);
-        error.message
+        error.into_details().message
     };
     let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
     let refused = Client::builder(curious())

@@ -173,7 +173,7 @@ async fn a_failed_tool_is_an_error_unless_told_not_to() {
     let client = connect(target).await;
     let failure = client.call_tool("t", ()).await.expect_err("failed");
     assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "no luck"));
-    assert!(failure.data.is_some_and(|it| it.get().contains("isError")));
+    assert!(failure.into_details().data.is_some_and(|it| it.get().contains("isError")));
     let client = client.with_options(|it| it.raise_on_error = false);
     let result = client.call_tool("t", ()).await.expect("a result");
     assert_eq!((result.is_error, result.text().as_str()), (Some(true), "no luck"));

@@ -60,7 +60,7 @@ async fn later_roots_are_rejected_in_the_legacy_era() {
     let refused = client.set_roots(["file:///a"]).expect_err("too late");
     assert_eq!(refused.kind, ErrorKind::Unsupported);
     assert!(refused.message.contains("2025-11-25"), "{refused}");
-    assert!(refused.hint.is_some_and(|it| it.contains("when creating the client")));
+    assert!(refused.into_details().hint.is_some_and(|it| it.contains("when creating the client")));
     client.call_tool("t", ()).await.expect("answers");
     for method in ["initialize", "notifications/initialized", "tools/call"] {
         let said = loop {

@@ -419,7 +419,7 @@ async fn no_question_is_asked_if_one_of_them_can_not_be() {
     let client = connect(&server).await;
     let refused = client.call_tool_round("both", (), (), None).await.unwrap_err();
     assert_eq!(refused.code, Some(-32021));
-    let data: Value = serde_json::from_str(refused.data.unwrap().get()).unwrap();
+    let data: Value = serde_json::from_str(refused.data.as_ref().unwrap().get()).unwrap();
     assert_eq!(data, json!({"requiredCapabilities": {"roots": {}, "sampling": {}}}));
     // In a session, a client that is asked panics.
     let client = Client::builder(&server)

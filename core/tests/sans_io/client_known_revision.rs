@@ -41,7 +41,8 @@ fn a_server_that_is_not_legacy_any_more_is_probed() {
 
     let mut client = known(NEWEST_LEGACY, &[MODERN, NEWEST_LEGACY]);
     let id = expect_initialize(&mut client, "2025-11-25");
-    let refusal = Error { http_status: Some(400), ..Error::new(ErrorKind::Protocol, "HTTP 400") };
+    let refusal =
+        Error::new(ErrorKind::Protocol, "HTTP 400").with(|details| details.http_status = Some(400));
     client.feed(Input::Failed { id, error: refusal });
     expect_probe(&mut client);
     client.receive(&error(2, -32601, None));

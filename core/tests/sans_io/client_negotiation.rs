@@ -142,7 +142,7 @@ fn modern_client_legacy_server_fails_with_the_mend() {
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Unsupported);
         assert!(failure.message.contains("2026-07-28"), "{failure}");
-        assert!(failure.hint.expect("a mend").contains("older revision"));
+        assert!(failure.into_details().hint.expect("a mend").contains("older revision"));
         client.silent();
     }
 }
@@ -152,7 +152,7 @@ fn a_modern_client_is_told_what_an_http_server_said() {
     let said = |status, hint: Option<&str>| {
         let error = Error::new(ErrorKind::Connect, format!("HTTP {status}"));
         let hint = hint.map(ToOwned::to_owned);
-        Error { http_status: Some(status), hint, ..error }
+        error.with(|details| (details.http_status, details.hint) = (Some(status), hint))
     };
     for (status, hint, expected) in [
         (500, None, None),
@@ -166,8 +166,8 @@ fn a_modern_client_is_told_what_an_http_server_said() {
         let failure = client.failed();
         assert_eq!(failure.kind, ErrorKind::Connect);
         assert_eq!(
-            (failure.message, failure.hint.as_deref()),
-            (format!("HTTP {status}"), expected)
+            (&*failure.message, failure.hint.as_deref()),
+            (&*format!("HTTP {status}"), expected)
         );
     }
     let mut client = Scripted::start(&[MODERN, Revision::V2025_11_25]);
@@ -432,7 +432,7 @@ fn what_a_server_prints_instead_of_messages_is_quoted() {
         let quoted =
             r#"it sent is not a message: "Listening on port 8000", "{\"level\": \"info\"}""#;
         assert!(failure.message.contains(quoted), "{}", failure.message);
-        let hint = failure.hint.expect("how to fix it");
+        let hint = failure.into_details().hint.expect("how to fix it");
         assert!(hint.contains("log to standard error"), "{hint}");
     }
     let mut client = Scripted::start(&[NEWEST_LEGACY]);

@@ -140,7 +140,7 @@ fn errors_keep_code_and_data() {
     client.receive(&error(2, -32603, Some(json!({"x": 1}))));
     let failure = client.done().1.expect_err("an error");
     assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(-32603)));
-    assert_eq!(failure.data.expect("kept").get(), r#"{"x":1}"#);
+    assert_eq!(failure.data.as_ref().expect("kept").get(), r#"{"x":1}"#);
 
     client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
     client.sent();

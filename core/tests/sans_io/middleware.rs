@@ -379,13 +379,11 @@ fn a_session_sees_methods_that_are_replaced_later() {
 fn methods_of_the_core_can_not_be_replaced() {
     let mut components = bare();
     for name in ["initialize", "subscriptions/listen"] {
-        let refused =
-            components.add(Definition::Method(name.into()), handler()).unwrap_err().message;
-        assert!(refused.contains("middleware"), "{refused}");
+        let refused = components.add(Definition::Method(name.into()), handler()).unwrap_err();
+        assert!(refused.message.contains("middleware"), "{refused}");
     }
     for name in ["sampling/createMessage", "notifications/progress"] {
-        let refused =
-            components.add(Definition::Method(name.into()), handler()).unwrap_err().message;
-        assert!(refused.contains("not a request that clients send"), "{refused}");
+        let refused = components.add(Definition::Method(name.into()), handler()).unwrap_err();
+        assert!(refused.message.contains("not a request that clients send"), "{refused}");
     }
 }

@@ -60,10 +60,8 @@ impl ClientGroup {
     fn no_resource(&self, uri: &str) -> Error {
         let missing = self.not_reached();
         let message = format!("no server of this group has the resource '{uri}'{missing}");
-        Error {
-            data: Some(to_raw(&json!({ "uri": uri }))),
-            ..Error::new(ErrorKind::NotFound, message)
-        }
+        let data = to_raw(&json!({ "uri": uri }));
+        Error::new(ErrorKind::NotFound, message).with(|details| details.data = Some(data))
     }
 }
 

@@ -278,7 +278,8 @@ impl ClientSession {
             false => ErrorKind::Protocol,
         };
         let message = shortened(error.message);
-        Error { code: Some(error.code), data: error.data, ..Error::new(kind, message) }
+        Error::new(kind, message)
+            .with(|details| (details.code, details.data) = (Some(error.code), error.data))
     }
 
     fn handle_notification(&mut self, now: Instant, name: &str, params: &Params<'_>) {

@@ -488,7 +488,8 @@ impl ClientSession {
         self.renewal.forget(id);
         if let Some((key, method)) = self.calls.complete(id) {
             let message = format!("{}: {}", method.as_str(), error.message);
-            self.outputs.push_back(Output::Done(key, Err(Error { message, ..error })));
+            self.outputs
+                .push_back(Output::Done(key, Err(error.with(|details| details.message = message))));
         }
     }
 

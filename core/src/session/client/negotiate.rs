@@ -484,7 +484,8 @@ fn describe(error: &ErrorObject) -> String {
 
 fn refusal(message: String, error: &ErrorObject) -> Error {
     let data: Option<Raw> = error.data.clone();
-    Error { code: Some(error.code), data, ..Error::new(ErrorKind::Protocol, message) }
+    Error::new(ErrorKind::Protocol, message)
+        .with(|details| (details.code, details.data) = (Some(error.code), data))
 }
 
 /// Returns the revisions listed in an error.

@@ -117,7 +117,7 @@ impl Proxy {
             return error;
         }
         let route = format!("the connection goes through the proxy {name}");
-        error.hint = Some(match error.hint {
+        error.hint = Some(match error.hint.take() {
             Some(hint) => format!("{hint}; {route}"),
             None => route,
         });

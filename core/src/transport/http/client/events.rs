@@ -291,7 +291,7 @@ impl<'a> Events<'a> {
                     reply.discard().await;
                     return Resumed::Refused(status);
                 }
-                Err(error) => why = error.message,
+                Err(error) => why = error.into_details().message,
             }
         }
         Resumed::GivenUp(why)

@@ -17,7 +17,7 @@ use super::{
     too_long,
 };
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorDetails, ErrorKind},
     protocol::{ErrorObject, Id, Method as Rpc},
     transport::{Url, off_thread::beside_other_tasks, sign_in::Attempts},
     wire::{self, headers},
@@ -115,7 +115,7 @@ impl Shared {
                     format!("HTTP {status} with {kind}, which is not a response to a request");
                 let error = Error::new(ErrorKind::Protocol, message)
                     .with_hint("check that the URL is that of an MCP server, including its path");
-                Outcome::Failed(Error { http_status: Some(status.as_u16()), ..error })
+                Outcome::Failed(error.with(|details| details.http_status = Some(status.as_u16())))
             }
         }
     }
@@ -197,8 +197,12 @@ impl Shared {
                 Ok(false) => return Ok(reply),
                 Err(error) => {
                     let (_, rejection) = reply.refusal().await;
-                    let Error { http_status, www_authenticate, .. } = rejection;
-                    return Err(Error { http_status, www_authenticate, ..error });
+                    let ErrorDetails { http_status, www_authenticate, .. } =
+                        rejection.into_details();
+                    return Err(error.with(|details| {
+                        details.http_status = http_status;
+                        details.www_authenticate = www_authenticate;
+                    }));
                 }
             }
         }

@@ -11,7 +11,7 @@ const ENDPOINT_TIME: Duration = Duration::from_secs(10);
 /// server.
 pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
     let opened = async {
-        let reply = shared.get(None).await.map_err(|it| it.message)?;
+        let reply = shared.get(None).await.map_err(|error| error.into_details().message)?;
         if !reply.status.is_success() || reply.media() != Media::Events {
             let status = reply.status;
             reply.discard().await;
@@ -22,7 +22,7 @@ pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
     let opened = tokio::time::timeout(ENDPOINT_TIME, opened).await;
     let (address, follow) =
         opened.map_err(|_| "no endpoint event arrived in time".to_owned())??;
-    let url = shared.url.join(address.trim()).map_err(|it| it.message)?;
+    let url = shared.url.join(address.trim()).map_err(|error| error.into_details().message)?;
     if !url.has_origin_of(&shared.url) {
         return Err(format!("its endpoint {url} has a different origin"));
     }

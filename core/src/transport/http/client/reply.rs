@@ -176,11 +176,10 @@ pub(crate) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> E
         300..=399 => Some("connect to the URL that the server redirects to"),
         _ => None,
     };
-    let error = Error {
-        http_status: Some(status.as_u16()),
-        www_authenticate: challenges(headers),
-        ..Error::new(kind, message)
-    };
+    let error = Error::new(kind, message).with(|details| {
+        details.http_status = Some(status.as_u16());
+        details.www_authenticate = challenges(headers);
+    });
     match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
