@@ -4,6 +4,8 @@
     doc = "The Model Context Protocol: every revision, servers and clients."
 )]
 #![forbid(unsafe_code)]
+// Users can name the type of everything that they call.
+#![cfg_attr(not(feature = "bindings"), deny(unnameable_types))]
 // Times come from `clock`, or are arguments. Tests choose them.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(

@@ -57,6 +57,22 @@
 //! # }
 //! ```
 
+/// Types of fields and parameters of the machine that its callers pass on, and need not name.
+#[doc(hidden)]
+pub use crate::{
+    engine::{Computation, Computed, Load, TestMode, Ticket},
+    router::{
+        AnyRegistry, Component, ComponentOptions, List, Middleware, MiddlewareFrame, Page,
+        RegisteredPrompt, RegisteredResource, RegisteredTemplate, RegisteredTool, Registry,
+        RoundLimits, Visibility, limits::Rejection,
+    },
+    schema::SchemaProfile,
+    session::{
+        asking::{AnotherQuestion, Answers, Journal},
+        client::{Change, Spoken},
+        server::{CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+    },
+};
 pub use crate::{
     engine::{
         Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,

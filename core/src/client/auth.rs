@@ -37,6 +37,7 @@ use crate::{
 ///
 /// They are sent to the origin of the server's URL only, and no log or error shows them.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Auth {
     /// An access token.
     Token(String),
@@ -133,6 +134,30 @@ fn resource(url: &Url) -> String {
     match target.strip_suffix('/') {
         Some(origin) if url.path().split('?').next() == Some("/") => origin.to_owned(),
         _ => target,
+    }
+}
+
+/// An access token; `"oauth"` stands for [`OAuth`] with its default options.
+///
+/// ```
+/// use gudgeon::{Client, client::auth::Auth};
+///
+/// let client = Client::builder("https://shelf.example.com/mcp").options(|it| it.auth = Some("s3cret".into()));
+/// assert!(matches!(Auth::from("oauth"), Auth::OAuth(_)));
+/// ```
+impl From<&str> for Auth {
+    fn from(token: &str) -> Self {
+        String::from(token).into()
+    }
+}
+
+/// An access token, like that of a `&str`.
+impl From<String> for Auth {
+    fn from(token: String) -> Self {
+        match &*token {
+            "oauth" => Self::OAuth(OAuth::default()),
+            _ => Self::Token(token),
+        }
     }
 }
 

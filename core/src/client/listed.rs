@@ -20,6 +20,7 @@ pub struct PageOf<T> {
 pub trait Listed: sealed::Listed {}
 
 pub(super) mod sealed {
+    #[expect(unnameable_types, reason = "so that nobody else implements `Listed`")]
     pub trait Listed: for<'de> serde::Deserialize<'de> {
         const LIST: super::ListName;
     }

@@ -51,55 +51,49 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+#[cfg(not(feature = "bindings"))]
+use self::place::Place;
 pub use self::{
     builder::ClientBuilder,
     connection::Event,
     group::{ClientGroup, GroupSubscription, read_configuration},
+    listed::{Listed, PageOf},
     middleware::{Next, Request},
     operation::CallOptions,
     options::ClientOptions,
     retry::Retry,
     round::ToolRound,
     subscription::Subscription,
-    target::Target,
+    target::{CustomWire, ServedTarget, Target},
     test_server::TestServer,
 };
-use self::{
-    connected::Connected,
-    listed::{Listed, PageOf},
-    middleware::Stack,
-    reconnect::Reconnecting,
-};
+use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
     connection::{BoxFuture, Question},
     failures::describe,
-    group::{Member, targets as group_targets},
-    operation::{Operation, Reply},
+    group::targets as group_targets,
     place::Place,
     questions::Answerer,
     relay::{Relay, Relayed},
 };
-#[cfg(not(feature = "bindings"))]
-use self::{
-    operation::{Operation, Reply},
-    place::Place,
-};
-use crate::peer::ListKind as ListName;
-#[cfg(not(feature = "bindings"))]
-use crate::session::client::ServerIdentity;
-pub use crate::session::client::{Change, ListKind, Progress};
-#[cfg(feature = "bindings")]
+/// Types of hidden items.
 #[doc(hidden)]
-pub use crate::session::client::{LogMessage, ServerIdentity};
+pub use self::{
+    group::Member,
+    operation::{Operation, Reply},
+};
+#[doc(hidden)]
+pub use crate::peer::{ListKind as ListName, ToolData};
+pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
 use crate::{
     clock,
     error::{Error, ErrorKind},
     peer,
     protocol::{
         CallToolResult, Completion, CompletionTarget, ContentBlock, GetPromptResult, LoggingLevel,
-        MethodName, Raw, ReadResourceResult, Root, exact, json,
+        Members, MethodName, Raw, ReadResourceResult, Root, exact, json,
     },
 };
 
@@ -232,13 +226,32 @@ impl Client {
         self.fetch("resources/read", operation).await
     }
 
-    /// Gets a prompt with its arguments filled in. Spec: Server Features › Prompts.
+    /// Gets a prompt with its arguments filled in, which are sent as strings: numbers and booleans in their JSON form; `None` is
+    /// left out. Errors if an argument is a list or an object. Spec: Server Features › Prompts.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Prompt, Server};
+    /// #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    /// struct Review {
+    ///     title: String,
+    ///     stars: Option<u8>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// let review = |Review { title, stars }| async move { format!("Review {title} with {stars:?} stars.") };
+    /// let server = Server::new("shelf").add(Prompt::new("review", review));
+    /// let client = Client::connect(&server).await?;
+    /// let prompt = client.get_prompt("review", Review { title: "Dune".into(), stars: Some(5) }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_prompt(
         &self,
         name: &str,
         arguments: impl Serialize,
     ) -> Result<GetPromptResult, Error> {
-        let arguments = object("arguments", &arguments)?;
+        let arguments = texts("arguments", &arguments)?;
         let operation = Operation::GetPrompt { name: name.to_owned(), arguments };
         self.fetch("prompts/get", operation).await
     }
@@ -252,7 +265,7 @@ impl Client {
         value: &str,
         given: impl Serialize,
     ) -> Result<Completion, Error> {
-        let given = object("given", &given)?;
+        let given = texts("given", &given)?;
         let operation = Operation::Complete {
             target,
             argument: argument.to_owned(),
@@ -402,4 +415,26 @@ fn object(what: &str, value: &impl Serialize) -> Result<Option<Raw>, Error> {
         Some(b'{') => Ok(Some(raw)),
         _ => Err(Error::misuse(format!("{what} must be an object, not {}", raw.get()))),
     }
+}
+
+/// Serializes a value as a JSON object of strings, as the arguments of prompts are.
+fn texts(what: &str, value: &impl Serialize) -> Result<Option<Raw>, Error> {
+    let Some(raw) = object(what, value)? else { return Ok(None) };
+    let Members(given): Members<Raw> =
+        serde_json::from_str(raw.get()).map_err(|error| Error::misuse(error.to_string()))?;
+    let mut texts = Vec::with_capacity(given.len());
+    for (name, value) in given {
+        match value.get().as_bytes().first() {
+            Some(b'"') => texts.push((name, value)),
+            Some(b'n') => (),
+            Some(b'{' | b'[') => {
+                return Err(Error::misuse(format!(
+                    "{what}: {name:?} must be a string, a number or a boolean, not {}",
+                    value.get()
+                )));
+            }
+            _ => texts.push((name, json::to_raw(value.get()))),
+        }
+    }
+    Ok(Some(json::to_raw(&Members(texts))))
 }

@@ -20,6 +20,7 @@ use crate::{
         dial,
         http::client::{HttpOptions, HttpWire},
         messages::Messages,
+        url::without_secrets,
     },
 };
 
@@ -34,6 +35,8 @@ pub enum Target {
     Custom(CustomWire),
     /// A server in this process.
     Served(ServedTarget),
+    /// A string or list that names no server. Connecting fails with this error.
+    Invalid(Error),
 }
 
 /// A [`Transport`] that is not in use yet.
@@ -91,6 +94,15 @@ impl Target {
         }
     }
 
+    fn command(mut words: impl Iterator<Item = OsString>) -> Self {
+        match words.next() {
+            Some(program) => Self::Command(Command::new(program).args(words)),
+            None => Self::Invalid(Error::misuse(
+                "the command line is empty; begin it with a program, as in [\"python3\", \"server.py\"]",
+            )),
+        }
+    }
+
     pub(super) fn is_http(&self) -> bool {
         match self {
             Self::Url(url) => matches!(url.scheme(), Scheme::Http | Scheme::Https),
@@ -125,6 +137,7 @@ impl Target {
                 let link = (served.open)(options.headers.clone()).await?;
                 Wire::lines(link, options.limit)
             }
+            Self::Invalid(error) => return Err(error),
         };
         Ok(OpenedTarget { wire, process: None, reconnect: None })
     }
@@ -187,6 +200,42 @@ impl From<Command> for Target {
     }
 }
 
+/// A URL, as [`Target::url`] reads it. Connecting fails if it is not valid.
+///
+/// ```no_run
+/// # async fn connect() -> Result<(), gudgeon::Error> {
+/// let client = gudgeon::Client::connect("https://shelf.example.org/mcp").await?;
+/// # Ok(()) }
+/// ```
+impl From<&str> for Target {
+    fn from(url: &str) -> Self {
+        if Scheme::of(url).is_none() && !url.trim().is_empty() {
+            let shown = &*without_secrets(url);
+            let words: Vec<_> = shown.split_whitespace().map(|word| format!("{word:?}")).collect();
+            return Self::Invalid(Error::misuse(format!(
+                "{shown:?} must be a URL ({}); a command is a list of words: [{}]",
+                Scheme::names(),
+                words.join(", ")
+            )));
+        }
+        Self::url(url).unwrap_or_else(Self::Invalid)
+    }
+}
+
+/// A URL, like that of a `&str`.
+impl From<String> for Target {
+    fn from(url: String) -> Self {
+        Self::from(&*url)
+    }
+}
+
+/// A URL, like that of a `&str`.
+impl From<&String> for Target {
+    fn from(url: &String) -> Self {
+        Self::from(&**url)
+    }
+}
+
 /// A command line: the program, then its arguments.
 ///
 /// ```no_run
@@ -197,8 +246,21 @@ impl From<Command> for Target {
 impl<S: Into<OsString>, const N: usize> From<[S; N]> for Target {
     fn from(command_line: [S; N]) -> Self {
         const { assert!(N > 0, "a command line begins with a program") };
-        let mut words = command_line.into_iter().map(Into::into);
-        Self::Command(Command::new(words.next().unwrap_or_default()).args(words))
+        Self::command(command_line.into_iter().map(Into::into))
+    }
+}
+
+/// A command line: the program, then its arguments. Connecting fails if it is empty.
+impl<S: Into<OsString>> From<Vec<S>> for Target {
+    fn from(command_line: Vec<S>) -> Self {
+        Self::command(command_line.into_iter().map(Into::into))
+    }
+}
+
+/// A command line: the program, then its arguments. Connecting fails if it is empty.
+impl<S: Clone + Into<OsString>> From<&[S]> for Target {
+    fn from(command_line: &[S]) -> Self {
+        Self::command(command_line.iter().cloned().map(Into::into))
     }
 }
 
@@ -275,6 +337,7 @@ impl fmt::Display for Target {
             Self::Stream(_, name) => f.write_str(name),
             Self::Custom(_) => f.write_str("transport"),
             Self::Served(_) => f.write_str("the in-memory server"),
+            Self::Invalid(_) => f.write_str("the target"),
         }
     }
 }

@@ -26,6 +26,7 @@ use super::{
 use crate::{
     auth::{
         authorization_server::proxy::OAuthEndpoint,
+        metadata::RESOURCE_PATH,
         server::{
             authenticator::{Refusal, Request},
             config::{AuthConfig, VerifiedRequest},
@@ -243,6 +244,16 @@ impl Admission {
     /// Returns the methods by which senders are authenticated; `None` if everybody may call.
     pub(crate) fn auth_config(&self) -> Option<&Arc<AuthConfig>> {
         self.0.protected.as_ref().map(|it| &it.config)
+    }
+
+    /// Returns the paths of the documents and of the OAuth proxy, for an endpoint at this path, which has no slash at its end.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only services have routes"))]
+    pub(crate) fn auth_routes(&self, endpoint: &str) -> Vec<String> {
+        let Some(protected) = self.protected() else { return Vec::new() };
+        let facts = &protected.facts;
+        let document = facts.has_document().then(|| format!("{RESOURCE_PATH}{endpoint}"));
+        let proxy = facts.is_issuer.then(|| OAuthEndpoint::paths(endpoint));
+        document.into_iter().chain(proxy.into_iter().flatten()).collect()
     }
 
     /// Returns the protected resource; `None` if everybody may call.

@@ -62,7 +62,11 @@ pub mod valid_json;
 pub(crate) mod valid_json;
 
 pub use base::{Members, Role};
-pub use capabilities::ClientCapabilities;
+pub use capabilities::{
+    ClientCapabilities, ElicitationCapability, RootsCapability, SamplingCapability,
+    TaskElicitationCapability, TaskRequestsCapability, TaskSamplingCapability, TaskToolsCapability,
+    TasksCapability,
+};
 pub(crate) use client_key::ClientKey;
 pub use code::ErrorCode;
 pub use completion::Completion;
@@ -71,11 +75,14 @@ pub use content::{
     ToolUseContent,
 };
 pub use dialect::Dialect;
-pub use elicitation::{ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitResult};
+pub use elicitation::{
+    ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
+    ElicitResult,
+};
 pub use implementation::{Icon, Implementation};
 pub use input::InputRequest;
 pub(crate) use jsonrpc::BYTE_ORDER_MARK;
-pub use jsonrpc::Raw;
+pub use jsonrpc::{Id, Raw};
 pub use logging::LoggingLevel;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
@@ -85,10 +92,11 @@ pub(crate) use messages::*;
 pub use method::MethodName;
 pub use page::CacheScope;
 pub use principal::Principal;
-pub use prompt::{GetPromptResult, Prompt, PromptMessage};
+pub use prompt::{GetPromptResult, Prompt, PromptArgument, PromptMessage};
 pub use request::CompletionTarget;
 pub use resource::{
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
+    BlobResourceContents, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    TextResourceContents,
 };
 pub use revision::Revision;
 pub use roots::Root;
@@ -99,28 +107,27 @@ pub use sampling::{
 #[cfg(any(feature = "server", feature = "auth"))]
 pub(crate) use shares::Shares;
 pub(crate) use shares::is_within_share;
-pub use tool::{CallToolResult, Tool};
+pub use task::{TaskMetadata, TaskSupport, ToolExecution};
+pub use tool::{CallToolResult, Tool, ToolAnnotations};
 
-/// The types of messages that only the core and the language bindings handle, and those that users read or change as a part
-/// of another type, but need not name.
-pub(crate) mod messages {
+/// The types of messages that only the core and the language bindings handle.
+#[doc(hidden)]
+pub mod messages {
     pub use super::base::{EmptyResult, NotificationParams, RequestParams, ResultType};
     pub use super::capabilities::{
-        ElicitationCapability, ListCapability, MissingRequiredClientCapabilityData,
-        ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities,
-        TaskElicitationCapability, TaskRequestsCapability, TaskSamplingCapability,
-        TaskToolsCapability, TasksCapability,
+        ListCapability, MissingRequiredClientCapabilityData, ResourcesCapability,
+        ServerCapabilities,
     };
     pub use super::completion::{
         CompleteRequestParams, CompleteResult, CompletionArgument, CompletionContext,
         CompletionReference, PromptReference, ResourceTemplateReference,
     };
     pub use super::elicitation::{
-        ElicitRequestUrlParams, ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
+        ElicitationCompleteNotificationParams, UrlElicitationRequiredData,
     };
     pub use super::flow::{CancelledNotificationParams, ProgressNotificationParams};
     pub use super::input::{InputRequiredResult, InputResponses, Question};
-    pub use super::jsonrpc::{ErrorObject, Frame, Id, MAX_BATCH, Malformed, Message, Params};
+    pub use super::jsonrpc::{ErrorObject, Frame, MAX_BATCH, Malformed, Message, Params};
     pub use super::lifecycle::{
         DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,
     };
@@ -129,12 +136,11 @@ pub(crate) mod messages {
     pub use super::method::{Method, MethodKind, Sender};
     pub use super::page::PaginatedRequestParams;
     pub use super::partial::PartialMessage;
-    pub use super::prompt::{GetPromptRequestParams, ListPromptsResult, PromptArgument};
+    pub use super::prompt::{GetPromptRequestParams, ListPromptsResult};
     pub use super::request::{CompleteRequest, InitializeRequest, Inputs, Request};
     pub use super::resource::{
-        BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult,
-        ReadResourceRequestParams, ResourceUpdatedNotificationParams, SubscribeRequestParams,
-        UnsubscribeRequestParams,
+        ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
+        ResourceUpdatedNotificationParams, SubscribeRequestParams, UnsubscribeRequestParams,
     };
     pub use super::response::{
         CacheHint, Listing, Response, ServerDescription, Spellings, Structured, ToolOutcome,
@@ -147,8 +153,8 @@ pub(crate) mod messages {
     };
     pub use super::task::{
         CancelTaskResult, CreateTaskResult, GetTaskPayloadResult, GetTaskResult, ListTasksResult,
-        MODEL_IMMEDIATE_RESPONSE, RELATED_TASK, RelatedTaskMetadata, Task, TaskMetadata,
-        TaskRequestParams, TaskStatus, TaskStatusNotificationParams, TaskSupport, ToolExecution,
+        MODEL_IMMEDIATE_RESPONSE, RELATED_TASK, RelatedTaskMetadata, Task, TaskRequestParams,
+        TaskStatus, TaskStatusNotificationParams,
     };
-    pub use super::tool::{CallToolRequestParams, ListToolsResult, ToolAnnotations};
+    pub use super::tool::{CallToolRequestParams, ListToolsResult};
 }

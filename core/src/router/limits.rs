@@ -23,6 +23,7 @@ const EXEMPT: [&str; 3] = ["initialize", "server/discover", "ping"];
 
 /// The callers that share a limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum CountedBy {
     /// Each principal; each address that requests come from, if there is no principal; or all callers together, where the
     /// address is unknown.

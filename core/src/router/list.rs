@@ -7,6 +7,7 @@ use crate::{error::Error, protocol::json, session::server::ListKind};
 
 /// The list that an entry belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum List {
     /// Keyed by name.
     Tools,

@@ -37,9 +37,15 @@ pub struct RegisteredTemplate<H> {
 }
 
 impl<H> RegisteredResource<H> {
-    /// Errors if the URI is not valid.
+    /// Errors if the URI is not valid, or is a template.
     pub fn new(resource: Resource, handler: H) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
+        if resource.uri.contains('{') {
+            return Err(Error::misuse(format!(
+                "{:?} is a URI template; add it as a resource template",
+                resource.uri
+            )));
+        }
         Ok(Self { resource: Arc::new(resource), handler, options: ComponentOptions::default() })
     }
 

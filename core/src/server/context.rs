@@ -18,7 +18,10 @@ use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use self::asking::Asking;
-use super::{ToolError, connection::Connection, error::log_data, run::Runner, session::Session};
+use super::{
+    ToolError, connection::Connection, error::log_data, optional_text::OptionalText, run::Runner,
+    session::Session,
+};
 use crate::{
     engine::RunId,
     protocol::{
@@ -200,16 +203,11 @@ impl Context {
 
     /// Sends a progress notification at once: `progress` of `total`, in any unit, and a message (Progress).
     /// `progress` must increase with each call; a report that does not is dropped, with a warning in the log for the
-    /// first one of a call.
+    /// first one of a call. The message is a `&str`, a `String`, or `None`.
     #[doc(alias("report_progress"))]
-    pub fn progress<'a>(
-        &self,
-        progress: f64,
-        total: Option<f64>,
-        message: impl Into<Option<&'a str>>,
-    ) {
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: impl OptionalText) {
         if self.call.wants_progress.load(Ordering::Relaxed) {
-            let message = message.into().map(ToOwned::to_owned);
+            let message = message.into_text();
             let step = Progress { progress, total, message };
             self.call.connection.progress(self.call.id, step);
             self.call.connection.flush();
@@ -220,14 +218,10 @@ impl Context {
     /// of 1,000 messages and then 100 per second, and to what the client reads. Dropped messages are counted, and the
     /// client is notified of their number.
     ///
-    /// `logger` is the name of a logger, or `None`. `data` is a string or any other value that can be serialized as JSON.
-    pub fn log<'a>(
-        &self,
-        level: LoggingLevel,
-        logger: impl Into<Option<&'a str>>,
-        data: impl Serialize,
-    ) {
-        let logger = logger.into().map(ToOwned::to_owned);
+    /// `logger` is the name of a logger as a `&str` or `String`, or `None`. `data` is a string or any other value that can be
+    /// serialized as JSON.
+    pub fn log(&self, level: LoggingLevel, logger: impl OptionalText, data: impl Serialize) {
+        let logger = logger.into_text();
         self.call.connection.log(self.call.id, level, logger, log_data(&data));
         self.call.connection.flush();
     }

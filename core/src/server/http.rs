@@ -186,8 +186,8 @@ impl HttpOptions {
 /// A server as a [`tower_service::Service`], to mount in axum or serve with hyper. Clones refer to the same server.
 ///
 /// The service answers at any path. With [`HttpOptions::legacy_sse`] it must see the complete path, because it tells clients
-/// where to POST: axum's `route_service` keeps the path, `nest` removes a prefix. With [`HttpOptions::auth`] the path of the metadata
-/// has to be routed to it as well, such as `/.well-known/oauth-protected-resource/mcp` for a service at `/mcp`.
+/// where to POST: axum's `route_service` keeps the path, `nest` removes a prefix. With [`HttpOptions::auth`] the documents about
+/// the authorization have paths of their own: [`HttpService::routes`] returns all of them.
 #[derive(Clone)]
 pub struct HttpService {
     mounted: Arc<Mounted>,
@@ -224,6 +224,30 @@ impl HttpService {
             starting.serving().await;
         }));
         Self { mounted }
+    }
+
+    /// Returns the paths to route to this service, for an endpoint whose path is `at` for clients: `at` itself and, with
+    /// [`HttpOptions::auth`], those of the documents from which clients learn where to sign in, and of the OAuth proxy.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, server::auth::Jwt};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = Server::new("shelf").options(|it| {
+    ///     it.http.auth = vec!["https://login.example.com".into()];
+    /// });
+    /// let service = server.into_service();
+    /// // With axum: `for path in service.routes("/mcp") { app = app.route_service(&path, service.clone()); }`
+    /// assert_eq!(service.routes("/mcp"), ["/mcp", "/.well-known/oauth-protected-resource/mcp"]);
+    /// # }
+    /// ```
+    pub fn routes(&self, at: &str) -> Vec<String> {
+        let path = at.trim_end_matches('/');
+        let own = if path.is_empty() { "/" } else { path };
+        let routes = [own.to_owned()].into_iter();
+        #[cfg(feature = "auth")]
+        let routes = routes.chain(self.mounted.endpoint.admission().auth_routes(path));
+        routes.collect()
     }
 
     /// Rejects new requests, ends subscriptions with their result, lets pending calls finish within

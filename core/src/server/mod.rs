@@ -19,9 +19,10 @@ mod hangup;
 mod http;
 #[cfg(feature = "http")]
 mod listen;
-mod kind;
+pub mod kind;
 mod lifecycle;
 pub mod middleware;
+mod optional_text;
 mod options;
 mod pace;
 mod parameter;
@@ -53,33 +54,40 @@ pub use self::store::{Expect, MemoryStore, Store};
 pub use self::{
     answer::{Answer, Fails, Output},
     content::{Audio, File, Image, Json},
-    context::Context,
+    context::{Context, RequestInfo},
     entry::Entry,
     error::{HandlerError, ResourceNotFound, ToolError},
     handler::{Async, Handler, HandlerOf, Signature},
+    optional_text::OptionalText,
     options::ServerOptions,
     parameter::{CompletionInput, OfCaller, OfServer, Parameter, Roles, TakesReferences},
-    prompt::Prompt,
-    registry::Registry,
+    prompt::{Prompt, PromptParts},
+    registry::{Component, Registry},
     resolve_inside::resolve_inside,
-    resource::Resource,
+    resource::{Resource, ResourceParts},
     session::Session,
-    tool::Tool,
+    tool::{Tool, ToolParts},
 };
 use self::{
     changes::Outer,
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
     lifecycle::Lifecycle,
     middleware::{Next, Request, Stack},
-    registry::{Component, Hub},
+    registry::Hub,
 };
+/// Types of hidden items.
+#[doc(hidden)]
+pub use self::{handler::Erased, registry::Registered};
 use crate::{
     error::Error,
     protocol::Implementation,
     router::{Definition, ServerFacts, check_server},
 };
 #[cfg(feature = "http")]
-pub use crate::{http::Cors, transport::listen::Listening};
+pub use crate::{
+    http::Cors,
+    transport::{http::server::AnswerBody, listen::Listening},
+};
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 
 /// A Model Context Protocol server that speaks all revisions at the same time.

@@ -33,11 +33,11 @@ use crate::{
 ///
 /// let server = Server::new("shelf").add(Prompt::new("review", review).description("Review a book."));
 /// ```
-pub type Prompt = Entry<Parts>;
+pub type Prompt = Entry<PromptParts>;
 
 /// The options that only prompts have.
 #[derive(Debug)]
-pub struct Parts {
+pub struct PromptParts {
     name: String,
     arguments: Vec<PromptArgument>,
     decoder: Option<serde_json::Value>,
@@ -58,7 +58,7 @@ impl Prompt {
             required: Some(required),
             ..PromptArgument::default()
         });
-        let parts = Parts { name: name.into(), arguments: arguments.collect(), decoder };
+        let parts = PromptParts { name: name.into(), arguments: arguments.collect(), decoder };
         Self::of(parts, Form::erase(handler))
     }
 
@@ -95,7 +95,8 @@ impl Component for Prompt {
         if let Some(decoder) = self.decoder()? {
             self.handler.decode_with(decoder);
         }
-        let Self { parts: Parts { name, arguments, .. }, handler, options, enabled, .. } = self;
+        let Self { parts: PromptParts { name, arguments, .. }, handler, options, enabled, .. } =
+            self;
         let prompt = protocol::Prompt {
             title: self.title,
             description: self.description,

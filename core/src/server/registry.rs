@@ -38,6 +38,7 @@ pub struct Registered {
 }
 
 pub(super) mod sealed {
+    #[expect(unnameable_types, reason = "so that nobody else implements `Component`")]
     pub trait Sealed {}
 }
 

@@ -37,11 +37,11 @@ use crate::{
 ///     .add(Resource::new("shelf://about", || async { "A shelf of books." }).name("about"))
 ///     .add(Resource::template("shelf://books/{id}", book).description("A book's title."));
 /// ```
-pub type Resource = Entry<Parts>;
+pub type Resource = Entry<ResourceParts>;
 
 /// The options that only resources have.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ResourceParts {
     uri: String,
     is_template: bool,
     name: Option<String>,
@@ -74,7 +74,7 @@ impl Resource {
         is_template: bool,
         handler: H,
     ) -> Self {
-        let parts = Parts {
+        let parts = ResourceParts {
             uri,
             is_template,
             name: None,

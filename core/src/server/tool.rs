@@ -44,11 +44,11 @@ use crate::{
 ///         .timeout(Duration::from_secs(5)),
 /// );
 /// ```
-pub type Tool = Entry<Parts>;
+pub type Tool = Entry<ToolParts>;
 
 /// The options that only tools have.
 #[derive(Debug)]
-pub struct Parts {
+pub struct ToolParts {
     name: String,
     input_schema: Raw,
     output_schema: Option<Raw>,
@@ -64,7 +64,7 @@ impl Tool {
         name: impl Into<String>,
         handler: H,
     ) -> Self {
-        let parts = Parts {
+        let parts = ToolParts {
             name: name.into(),
             input_schema: to_raw(&Form::arguments().unwrap_or_else(schema::empty)),
             output_schema: Form::output().as_ref().map(to_raw),

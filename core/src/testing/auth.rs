@@ -39,7 +39,8 @@
 use crate::{auth::authorization_server, error::Error};
 pub use crate::{
     auth::authorization_server::test_server::{
-        AuthFaults, AuthorizationServerOptions, Consent, Dpop, TokenFormat, TokenOptions,
+        AnsweredRequest, AuthFaults, AuthorizationServerOptions, Consent, Dpop, TokenFormat,
+        TokenOptions,
     },
     transport::authorization_server::AuthorizationServer,
 };

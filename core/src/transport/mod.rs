@@ -68,14 +68,8 @@ pub use child::Command;
 #[doc(hidden)]
 pub use child::Process;
 pub use custom::Transport;
-#[cfg(all(feature = "bindings", feature = "client"))]
-#[doc(hidden)]
+#[cfg(feature = "client")]
 pub use {
-    stream::Link,
-    url::{Scheme, Url},
-};
-#[cfg(all(not(feature = "bindings"), feature = "client"))]
-pub(crate) use {
     stream::Link,
     url::{Scheme, Url},
 };

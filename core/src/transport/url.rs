@@ -20,6 +20,7 @@ pub struct Url {
 
 /// The protocol that connects to the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Scheme {
     Http,
     Https,

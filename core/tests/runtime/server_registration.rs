@@ -55,6 +55,12 @@ fn a_template_without_the_variable_that_its_handler_takes() {
 }
 
 #[test]
+fn a_resource_at_a_template() {
+    let said = panics(|| Server::new("s").add(Resource::new("shelf://{id}", || async { "" })));
+    assert!(said.contains("\"shelf://{id}\" is a URI template"), "{said}");
+}
+
+#[test]
 fn completion_of_an_unknown_argument() {
     let complete = |it: Server, target: &str, argument: &str| {
         it.complete(target, argument, |_: String| async { Vec::<String>::new() })

@@ -64,7 +64,7 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
             ctx.log(LoggingLevel::Debug, None, "quiet");
             ctx.log(LoggingLevel::Warning, None, json!({"low": true}));
             go_on.notified().await;
-            ctx.progress(2.0, Some(2.0), None);
+            ctx.progress(2.0, Some(2.0), format!("{} of 2", 2));
         }
     });
     let mut peer = Peer::legacy(&server).await;
@@ -78,7 +78,7 @@ async fn progress_and_logs_go_out_while_the_handler_runs() {
     );
     assert_eq!(peer.receive().await["params"], json!({"level": "warning", "data": {"low": true}}));
     go_on.notify_one();
-    assert_eq!(peer.receive().await["params"]["progress"], 2);
+    assert_eq!(peer.receive().await["params"]["message"], "2 of 2");
     assert_eq!(peer.receive().await["id"], id);
 }
 

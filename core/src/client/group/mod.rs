@@ -20,9 +20,6 @@ use std::{collections::HashSet, sync::Arc};
 use futures_util::future::join_all;
 use serde::Serialize;
 
-#[cfg(not(feature = "bindings"))]
-use self::member::Member;
-#[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::member::Member;
 pub use self::{subscription::GroupSubscription, targets::read_configuration};

@@ -18,6 +18,7 @@ use crate::{
 
 /// The reason why a function refuses a request. Spec: RFC 6750, section 3.1.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum VerifyError {
     /// The token is not valid, because of this problem, which the client gets: the answer is 401.
     InvalidToken(String),

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 
 /// A store of tokens and registrations.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Store {
     /// They last as long as the client.
     #[default]

@@ -45,6 +45,12 @@ impl OAuthEndpoint {
         })
     }
 
+    /// Returns the paths of all resources for the MCP endpoint at this path, which has no slash at its end.
+    pub fn paths(endpoint: &str) -> impl Iterator<Item = String> {
+        let metadata = METADATA.iter().map(move |well_known| format!("{well_known}{endpoint}"));
+        metadata.chain(ENDPOINTS.iter().map(move |(suffix, _)| format!("{endpoint}{suffix}")))
+    }
+
     /// Returns the URL of the resource; the issuer is the URL of the MCP endpoint.
     pub(super) fn url(self, issuer: &str) -> String {
         let suffix = ENDPOINTS.iter().find(|(_, it)| *it == self).map_or("", |(suffix, _)| suffix);
@@ -81,6 +87,9 @@ mod tests {
             let found = OAuthEndpoint::at(path);
             let found = found.as_ref().map(|(endpoint, base)| (*endpoint, base.as_str()));
             assert_eq!(found, expected, "{path}");
+        }
+        for path in OAuthEndpoint::paths("/mcp") {
+            assert!(OAuthEndpoint::at(&path).is_some_and(|(_, base)| base == "/mcp"), "{path}");
         }
         let url = OAuthEndpoint::Token.url("https://mcp.example.com/mcp");
         assert_eq!(url, "https://mcp.example.com/mcp/oauth/token");

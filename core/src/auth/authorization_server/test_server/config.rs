@@ -76,6 +76,7 @@ pub struct TokenOptions {
 
 /// The decision of the user who signs in.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Consent {
     /// The user agrees.
     #[default]
@@ -88,6 +89,7 @@ pub enum Consent {
 
 /// The form of access tokens.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum TokenFormat {
     #[default]
     Jwt,
@@ -97,6 +99,7 @@ pub enum TokenFormat {
 
 /// The tokens that are bound to a key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Dpop {
     /// Tokens of clients that send a proof.
     #[default]

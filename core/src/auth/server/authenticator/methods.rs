@@ -33,6 +33,7 @@ pub struct Jwt {
 
 /// The use of tokens that are bound to a key (RFC 9449).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum Dpop {
     /// Bound tokens are refused.
     Off,

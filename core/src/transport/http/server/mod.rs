@@ -24,11 +24,11 @@ use tokio::{
     sync::{Notify, watch::Receiver},
 };
 
+pub use self::answer::AnswerBody;
 use self::answer::{Awaited, ResponseQueue};
 #[cfg(feature = "websocket")]
 use self::watch::Watched;
 pub(crate) use self::{
-    answer::AnswerBody,
     connection::{Answered, HeadLimits, serve_requests},
     watch::Watch,
 };
