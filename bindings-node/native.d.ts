@@ -105,9 +105,9 @@ export declare class NativeGroup {
   /** Returns the errors of the servers, by name, as JSON. */
   errors(): string
   /** Returns the targets by name in what a group was given, or the path of the file that holds them. */
-  static targets(given: unknown): string | unknown
+  static targets(given: unknown): string | NamedTargets
   /** Returns the targets by name in the text of a JSON file, as JSON. */
-  static fileTargets(path: string, text: string): string
+  static fileTargets(path: string, text: Buffer): string
 }
 
 export declare class NativeIntegers {
@@ -461,6 +461,12 @@ export declare class NativeWorkQueue {
 export interface FailedServer {
   name: string
   reason: string
+}
+
+/** Targets by name, and the JSON of those that replace others of the same names. */
+export interface NamedTargets {
+  targets: unknown
+  read: string
 }
 
 /** The place at which a request arrived, as far as the host knows it. */

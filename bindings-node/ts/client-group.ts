@@ -55,13 +55,15 @@ export class ClientGroup implements AsyncDisposable {
    * revision are missing. A call to it tries at once. `onReconnect` is called when it is reached. Commands that end are started
    * again before the next request.
    *
-   * @param targets - Targets by name, a host's whole configuration `{ mcpServers }`, or the path of a JSON file with such a
-   *   configuration.
+   * @param targets - Targets by name, a host's whole configuration `{ mcpServers }` or `{ servers }`, or the path of a JSON file
+   *   with either, where comments and commas after the last element are allowed. In a configuration and in a file, `${NAME}` and
+   *   `${env:NAME}` stand for environment variables of this process, and `${NAME:-default}` has a default, which may hold
+   *   references; a value is used as it is. Targets that the program names itself are used as they are.
    * @param options - The options of `Client.connect`, for each server; callbacks are given the name of the `server`.
-   * @throws TypeError when a target or an option is invalid, or the file is not valid JSON; the error of node:fs when the file
-   *   can't be read.
+   * @throws TypeError when a target or an option is invalid, the file is not valid JSON, or a variable is not set and has no
+   *   default; it names the file, the server and the member. The error of node:fs when the file can't be read.
    */
-  static async connect(targets: Targets | { mcpServers: Targets } | string, options: ClientOptions = {}): Promise<ClientGroup> {
+  static async connect(targets: Targets | { mcpServers: Targets } | { servers: Targets } | string, options: ClientOptions = {}): Promise<ClientGroup> {
     const place = "ClientGroup.connect()";
     const entries = Object.entries(await targetsOf(targets, place));
     const logger = loggerOf(options.logger);
@@ -251,11 +253,11 @@ function resultOf(outcome: string): unknown {
 
 async function targetsOf(given: unknown, place: string): Promise<Targets> {
   const { NativeGroup } = native();
-  const targets = checked(place, () => NativeGroup.targets(given)) as Targets | string;
-  if (typeof targets !== "string") return targets;
+  const found = checked(place, () => NativeGroup.targets(given));
+  if (typeof found !== "string") return { ...(found.targets as Targets), ...(JSON.parse(found.read) as Targets) };
   const { readFile } = await import("node:fs/promises");
-  const text = await readFile(targets, "utf8");
-  return JSON.parse(checked(place, () => NativeGroup.fileTargets(targets, text))) as Targets;
+  const text = await readFile(found);
+  return JSON.parse(checked(place, () => NativeGroup.fileTargets(found, text))) as Targets;
 }
 
 /** Returns the options with callbacks that are given the server's name. */

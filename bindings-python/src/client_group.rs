@@ -110,12 +110,15 @@ impl NativeGroup {
     }
 }
 
-/// Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.
+/// Returns the mapping of names to targets in what a group was given, and the JSON of those that replace others of the same
+/// names; or the path of the file that holds it, and None.
 #[pyfunction]
-pub(crate) fn group_targets<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn group_targets<'py>(
+    given: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Option<String>)> {
     match read(Language::Python, options::Python(given.clone())) {
-        Ok(Targets::File(path)) => path.into_bound_py_any(given.py()),
-        Ok(Targets::Named(targets)) => Ok(targets.0),
+        Ok(Targets::File(path)) => Ok((path.into_bound_py_any(given.py())?, None)),
+        Ok(Targets::Named { targets, read }) => Ok((targets.0, Some(read))),
         Err(problem) => Err(raised(&problem, || repr(given))),
     }
 }

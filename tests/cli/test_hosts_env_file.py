@@ -92,7 +92,7 @@ def test_a_wrong_file_is_an_error_with_its_place_and_without_values(gudgeon, roo
 def test_the_member_must_be_a_string(gudgeon, room):
     room(["s3cret"])
     outcome = gudgeon("ping", "vscode:room")
-    assert outcome.code == 10 and '"envFile" must be a string' in outcome.err and "s3cret" not in outcome.err
+    assert outcome.code == 10 and "envFile must be a string" in outcome.err and "s3cret" not in outcome.err
 
 
 def test_discover_shows_the_file_and_no_values(gudgeon, room):

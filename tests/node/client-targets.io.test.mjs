@@ -40,8 +40,8 @@ test("anything else is refused at its place", async () => {
     [3, /the target must be a URL, a command .*, not 3/],
     [{}, /the target must be a URL, a command .*, not an empty object/],
     [{ command: "" }, /command must be a program's name/],
-    [{ command: "a", args: ["b", 3] }, /args must be a list of strings, not \["b",3\]/],
-    [{ command: "a", env: { B: 3 } }, /env\.B must be a string/],
+    [{ command: "a", args: ["b", 3] }, /args must be a list of strings, but args\[1\] is a number/],
+    [{ command: "a", env: { B: [3] } }, /env\.B must be a string/],
     [{ command: "a", type: "http" }, /the type of a command must be "stdio", not "http"/],
     [{ mcpServers: {} }, /pass it to ClientGroup\.connect\(\)/],
   ]) {
@@ -177,7 +177,7 @@ test("what one server of a group refuses another may have", async () => {
 
 // ── the tables of cases that Python runs as well ────────────────────────────────────────────────────
 
-for (const { case: title, given, file, servers, error } of JSON.parse(readFileSync(new URL("../client_group_targets.json", import.meta.url), "utf8"))) {
+for (const { case: title, given, file, servers, error, shown = "" } of JSON.parse(readFileSync(new URL("../client_group_targets.json", import.meta.url), "utf8"))) {
   test(`the targets of a group: ${title}`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
     t.after(() => rmSync(folder, { recursive: true }));
@@ -186,6 +186,7 @@ for (const { case: title, given, file, servers, error } of JSON.parse(readFileSy
     const group = ClientGroup.connect(file === undefined ? given : path);
     if (error !== undefined) return assert.rejects(group, (thrown) => thrown instanceof TypeError && thrown.message.includes(error));
     assert.deepEqual([...(await group).errors.keys()], servers);
+    for (const { message } of (await group).errors.values()) assert.ok(message.includes(shown), message);
     await (await group).close();
   });
 }

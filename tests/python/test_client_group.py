@@ -209,9 +209,9 @@ def test_a_configuration_file_is_read_when_the_group_is_entered(tmp_path):
 @pytest.mark.parametrize(
     "text, error, told",
     [
-        ("{", ValueError, r"mcp\.json is not valid JSON"),
+        ("{", ValueError, r"mcp\.json: line 1, column 1: not valid JSON"),
         ("[]", TypeError, r"mcp\.json: a group takes a mapping of names to targets"),
-        ('{"mcpServers": {"a": {}}}', ValueError, 'needs "command" or "url"'),
+        ('{"mcpServers": {"a": {}}}', ValueError, r'mcp\.json: the server "a": .* needs "command" or "url"'),
     ],
 )
 async def test_an_error_in_a_configuration_file_is_reported(tmp_path, text, error, told):
@@ -245,6 +245,7 @@ async def test_the_targets_in_what_a_group_is_given(tmp_path, case):
         return
     async with ClientGroup(given) as group:
         assert list(group.errors) == case["servers"]
+        assert all(case.get("shown", "") in str(error) for error in group.errors.values())
 
 
 CASES = json.loads(Path(__file__).parents[1].joinpath("client_groups.json").read_text())

@@ -125,8 +125,8 @@ def test_an_unreachable_server_is_reported_with_the_fix_and_without_the_query():
         ("http://127.0.0.1:1/mcp", ["A"], TypeError, "mapping"),
         (["python"], {"A": "b"}, ValueError, "http, https, ws and wss"),
         ("tcp://127.0.0.1:1", {"A": "b"}, ValueError, "http, https, ws and wss"),
-        ({"url": 1}, None, TypeError, '"url"'),
-        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, 'the header "A" must be a string'),
+        ({"url": 1}, None, TypeError, "url must be a string, not a number"),
+        ({"url": "http://a", "headers": {"A": [1]}}, None, TypeError, "headers.A must be a string"),
         ({"url": "nonsense"}, None, ValueError, "URL"),
     ],
 )

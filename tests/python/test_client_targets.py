@@ -51,7 +51,7 @@ def test_a_command_keeps_its_secrets():
         ({"args": []}, ValueError, '"command"'),
         ({"command": "a", "type": "http"}, ValueError, 'must be "stdio"'),
         ({"command": "a", "args": [b"b"]}, TypeError, "not a bytes"),
-        ({"command": "a", "args": "b c"}, TypeError, "['b', 'c']"),
+        ({"command": "a", "args": "b c"}, TypeError, "write one string for each argument"),
         ({"mcpServers": {}}, ValueError, "ClientGroup"),
         (42, TypeError, "list of words"),
         (["a\0b"], ValueError, "NUL"),

@@ -18,7 +18,7 @@ use gudgeon::{
 };
 use napi::{
     Env,
-    bindgen_prelude::{Either, Object, Unknown},
+    bindgen_prelude::{Buffer, Either, Object, Unknown},
 };
 use napi_derive::napi;
 
@@ -44,6 +44,13 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 pub struct FailedServer {
     pub name: String,
     pub reason: String,
+}
+
+/// Targets by name, and the JSON of those that replace others of the same names.
+#[napi(object, object_from_js = false)]
+pub struct NamedTargets<'a> {
+    pub targets: Unknown<'a>,
+    pub read: String,
 }
 
 #[napi]
@@ -130,19 +137,20 @@ impl NativeGroup {
 
     /// Returns the targets by name in what a group was given, or the path of the file that holds them.
     #[napi(catch_unwind)]
-    pub fn targets(given: Unknown<'_>) -> napi::Result<Either<String, Unknown<'_>>> {
+    pub fn targets(given: Unknown<'_>) -> napi::Result<Either<String, NamedTargets<'_>>> {
         match group_targets::read(Language::TypeScript, Js(given)) {
             Ok(Targets::File(path)) => Ok(Either::A(path)),
-            Ok(Targets::Named(targets)) => Ok(Either::B(targets.0)),
+            Ok(Targets::Named { targets, read }) => {
+                Ok(Either::B(NamedTargets { targets: targets.0, read }))
+            }
             Err(problem) => Err(refused_value(problem)),
         }
     }
 
     /// Returns the targets by name in the text of a JSON file, as JSON.
     #[napi(catch_unwind)]
-    pub fn file_targets(path: String, text: String) -> napi::Result<String> {
-        group_targets::read_file(Language::TypeScript, &path, text.as_bytes())
-            .map_err(refused_value)
+    pub fn file_targets(path: String, text: Buffer) -> napi::Result<String> {
+        group_targets::read_file(Language::TypeScript, &path, &text).map_err(refused_value)
     }
 }
 

@@ -907,9 +907,10 @@ def group_file(path: str, text: bytes) -> str:
     Returns the targets by name in the text of a JSON file, as JSON.
     """
 
-def group_targets(given: Any) -> Any:
+def group_targets(given: Any) -> tuple[Any, str | None]:
     """
-    Returns the mapping of names to targets in what a group was given, or the path of the file that holds it.
+    Returns the mapping of names to targets in what a group was given, and the JSON of those that replace others of the same
+    names; or the path of the file that holds it, and None.
     """
 
 def has_null(text: bytes) -> bool:

@@ -96,7 +96,7 @@ fn server(server: &Configured) -> Value {
         pairs.iter().map(|(name, _)| Value::from(name.as_str())).collect()
     };
     match &server.entry {
-        Ok(Entry::Command { program, arguments, environment, env_file, folder }) => {
+        Ok(Entry::Command { program, arguments, environment, env_file, folder, .. }) => {
             shown["command"] = program.as_str().into();
             shown["args"] = masked::arguments(arguments).into();
             shown["env"] = names(environment);

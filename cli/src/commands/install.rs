@@ -13,7 +13,11 @@ use serde_json::Value;
 use crate::{
     failure::{Failure, FailureKind},
     files::write,
-    hosts::{Consent, Document, Entry, Environment, HOSTS, Host, diff, launch},
+    hosts::{
+        Consent, Document, Entry, Environment, HOSTS, Host, diff,
+        entry::{moved, written, written_over},
+        launch,
+    },
     output,
     target::Target,
 };
@@ -88,8 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let document = Document::open(&path, project, host.syntax, host.servers)?;
     let old = document.entries().remove(&name);
     let new = match &old {
-        Some(old) => entry.write_over(host, old)?,
-        None => entry.write(host)?,
+        Some(old) => written_over(&entry, host, old)?,
+        None => written(&entry, host)?,
     };
     if old.as_ref() == Some(&Value::Object(new.clone())) {
         output::line(format_args!(
@@ -246,8 +250,8 @@ fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entr
         Target::File(file) => launch::of_run(file, environment),
         Target::Configured(server) => {
             let entry = server.entry.clone().map_err(Failure::usage)?;
-            let moved = entry.moved(host, &server.source, environment);
-            moved.map_err(|it| Failure::new(FailureKind::File, format!("{}: {it}", server.label())))
+            let entry = moved(&entry, host, &server.source, environment);
+            entry.map_err(|it| Failure::new(FailureKind::File, format!("{}: {it}", server.label())))
         }
         Target::Connection(name) => {
             let message =

@@ -1,29 +1,10 @@
-//! Reads of files that end in any case: of a device, a pipe, or a file without end.
+//! Reads of files that a project or the user wrote.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{fs, io, path::Path};
+
+pub use gudgeon::transport::small_file::read as small;
 
 use super::check_inside;
-
-/// The maximum size of a configuration or a script, in bytes.
-const MAX: u64 = 1 << 20;
-
-/// Reads a regular file of at most 1 MiB.
-pub fn small(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX {
-        return Err(io::Error::other("it is larger than 1 MiB"));
-    }
-    Ok(bytes)
-}
 
 /// Reads a regular file of at most 1 MiB in a project, through no symbolic link.
 fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
@@ -39,18 +20,6 @@ pub fn configuration(path: &Path, project: Option<&Path>) -> io::Result<Vec<u8>>
     }
 }
 
-/// Opens a file, without waiting for the other end of a pipe.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    }
-    options.open(path)
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -59,35 +28,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_small_regular_file_is_read() {
+    fn a_file_of_a_project_is_read_through_no_link() {
         let folder = std::env::temp_dir().join(format!("gudgeon-read-{}", process::id()));
         fs::create_dir_all(&folder).unwrap();
         let at = |name: &str| folder.join(name);
         fs::write(at("file"), "text").unwrap();
-        fs::write(at("large"), vec![b' '; 1 << 20]).unwrap();
-        fs::write(at("too large"), vec![b' '; (1 << 20) + 1]).unwrap();
         symlink("file", at("link")).unwrap();
         symlink(".", at("folder")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            at("pipe"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
-        assert_eq!(small(&at("file")).unwrap(), b"text");
-        assert_eq!(small(&at("link")).unwrap(), b"text");
-        assert_eq!(small(&at("large")).unwrap().len(), 1 << 20);
-        for (path, reason) in [
-            (at("too large"), "larger than 1 MiB"),
-            (at("pipe"), "not a regular file"),
-            ("/dev/zero".into(), "not a regular file"),
-            (folder.clone(), "not a regular file"),
-        ] {
-            let error = small(&path).unwrap_err().to_string();
-            assert!(error.contains(reason), "{}: {error}", path.display());
-        }
         assert_eq!(of_project(&folder, &at("file")).unwrap(), b"text");
         for (path, reason) in [
             (at("link"), "symbolic link"),

@@ -7,12 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gudgeon::client::configuration;
 use sha2::{Digest as _, Sha256};
 
 use super::{
     masked,
     servers::{Configured, Scope},
-    variables,
 };
 use crate::{
     escape,
@@ -110,7 +110,7 @@ fn described(server: &Configured) -> String {
         Ok(entry) => {
             let line = masked::line(entry);
             let mut names: Vec<_> =
-                entry.texts().flat_map(variables::names).map(escape::one_line).collect();
+                entry.texts().flat_map(configuration::names).map(escape::one_line).collect();
             names.sort();
             names.dedup();
             let gets = match names.is_empty() {

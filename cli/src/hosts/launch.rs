@@ -246,13 +246,7 @@ fn of_words(words: &[PathBuf]) -> Result<Entry, Failure> {
         })
     });
     let program = texts.next().ok_or_else(|| Failure::usage("the command is empty"))??;
-    Ok(Entry::Command {
-        program,
-        arguments: texts.collect::<Result<_, _>>()?,
-        environment: Vec::new(),
-        env_file: None,
-        folder: None,
-    })
+    Ok(Entry::command(program, texts.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// Returns the absolute path, with links as they are: the interpreter of a virtual environment is one.
@@ -266,13 +260,7 @@ mod tests {
     use super::*;
 
     fn command(program: &str, arguments: &[&str]) -> Entry {
-        Entry::Command {
-            program: program.into(),
-            arguments: arguments.iter().map(|it| (*it).to_owned()).collect(),
-            environment: Vec::new(),
-            env_file: None,
-            folder: None,
-        }
+        Entry::command(program, arguments.iter().copied())
     }
 
     #[test]

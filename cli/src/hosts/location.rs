@@ -121,6 +121,11 @@ impl Environment {
         (self.variables)(name).filter(|it| !it.is_empty())
     }
 
+    /// Returns the value of an environment variable.
+    pub fn variable_or_empty(&self, name: &str) -> Option<String> {
+        (self.variables)(name)
+    }
+
     /// Returns the home folder. Errors if the environment does not name it.
     pub fn home(&self) -> Result<PathBuf, Failure> {
         let name = if self.platform == Platform::Windows { "USERPROFILE" } else { "HOME" };

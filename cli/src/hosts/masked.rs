@@ -1,8 +1,9 @@
 //! Entries as they may be shown: without the values that may be secret.
 
+use gudgeon::client::configuration::is_reference;
 use serde_json::{Map, Value};
 
-use super::{Entry, variables::is_reference};
+use super::Entry;
 use crate::escape;
 
 pub const HIDDEN: &str = "…";
@@ -159,13 +160,7 @@ mod tests {
 
     #[test]
     fn nothing_reaches_the_terminal_that_controls_it() {
-        let entry = |program: &str, words: &[&str]| Entry::Command {
-            program: program.to_owned(),
-            arguments: words.iter().map(|it| (*it).to_owned()).collect(),
-            environment: Vec::new(),
-            env_file: None,
-            folder: None,
-        };
+        let entry = |program: &str, words: &[&str]| Entry::command(program, words.iter().copied());
         assert_eq!(line(&entry("a\u{1b}[31mb\u{202e}", &["\u{7}"])), r"a\u{1b}[31mb\u{202e} \u{7}");
         assert_eq!(line(&entry("a b\u{1b}", &["c\nd", ""])), r#""a b\u{1b}" "c\nd" """#);
         let url = Entry::Url { url: "https://a\u{1b}/\u{202e}".into(), headers: Vec::new() };

@@ -5,14 +5,12 @@
 pub mod confirmation;
 pub mod diff;
 pub mod document;
-pub mod dotenv;
 pub mod entry;
 pub mod launch;
 pub mod location;
 pub mod masked;
 pub mod servers;
 pub mod table;
-pub mod variables;
 
 pub use self::{
     confirmation::Consent,

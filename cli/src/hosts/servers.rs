@@ -6,12 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gudgeon::{
+    client::configuration::{Notation, Resolver, SERVERS},
+    error::Language,
+};
 use serde_json::Value;
 
-use super::{
-    Document, Entry, Environment, HOSTS, Host, Syntax, confirmation::FileDigest,
-    variables::Variables,
-};
+use super::{Document, Entry, Environment, HOSTS, Host, Syntax, confirmation::FileDigest};
 use crate::{failure::Failure, files::trust, output};
 
 /// The sessions of a host that use a configuration file.
@@ -70,14 +71,13 @@ impl fmt::Display for Scope {
 }
 
 impl Source {
-    /// Returns the folder that a host would open as workspace.
-    pub fn workspace<'a>(&'a self, environment: &'a Environment) -> &'a Path {
-        self.project.as_deref().unwrap_or(&environment.folder)
-    }
-
-    /// Returns the notation of variables; in a file that the command line names, that of any host.
-    pub fn variables(&self) -> Variables {
-        self.host.map_or(Variables::All, |it| it.variables)
+    /// Returns the resolver of references, in the notation of the host; in a file that the command line names, in that of any
+    /// host.
+    pub fn resolver<'a>(&self, environment: &'a Environment) -> Resolver<'a> {
+        let notation = self.host.map_or(Notation::All, |host| host.notation);
+        let workspace = self.project.as_deref().unwrap_or(&environment.folder);
+        let variable = |name: &str| environment.variable_or_empty(name);
+        Resolver::new(notation, workspace.to_path_buf(), environment.home().ok(), variable)
     }
 
     /// Returns the host's name on the command line.
@@ -143,15 +143,14 @@ impl Servers {
         let mut servers = Self::default();
         let is_toml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
         let syntax = if is_toml { Syntax::Toml } else { Syntax::JsonWithComments };
-        let document = Document::open(&path, None, syntax, "mcpServers")?;
+        let document = Document::open(&path, None, syntax, SERVERS[0])?;
         if !document.exists() {
             let message = format!("there is no file {}", path.display());
             return Err(Failure::usage(message).with_hint("--config takes a file with servers"));
         }
         let value = document.value();
-        let keys = ["mcpServers", "servers", "mcp_servers", "context_servers"];
-        let Some(entries) = keys.iter().find_map(|it| value.get(it)?.as_object()) else {
-            let message = format!("{}: the file has no member {:?}", path.display(), keys[0]);
+        let Some(entries) = SERVERS.iter().find_map(|name| value.get(name)?.as_object()) else {
+            let message = format!("{}: the file has no member {:?}", path.display(), SERVERS[0]);
             return Err(Failure::usage(message));
         };
         let project = path.parent().map(Path::to_path_buf);
@@ -209,5 +208,6 @@ impl Servers {
 fn configured(source: Source, name: &str, entry: &Value) -> Configured {
     let is = |member: &str, value: bool| entry.get(member).and_then(Value::as_bool) == Some(value);
     let enabled = !(is("disabled", true) || is("enabled", false));
-    Configured { source, name: name.to_owned(), entry: Entry::read(entry), enabled, digest: None }
+    let entry = Entry::read(Language::Rust, entry).map_err(|problem| problem.message);
+    Configured { source, name: name.to_owned(), entry, enabled, digest: None }
 }

@@ -6,7 +6,9 @@
 //! (zed.dev/docs/ai/mcp), Cline (docs.cline.bot), Copilot CLI (docs.github.com), Kiro (kiro.dev/docs/mcp/configuration), LM
 //! Studio (lmstudio.ai/docs/app/mcp).
 
-use super::{location::Location, variables::Variables};
+use gudgeon::client::configuration::Notation;
+
+use super::location::Location;
 
 /// A host and the form of its configuration.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ pub struct Host {
     /// `true` if the entry of a command may name a file with variables, in the member `envFile`.
     pub env_file: bool,
     /// The syntax by which strings of an entry refer to variables.
-    pub variables: Variables,
+    pub notation: Notation,
     /// The step by which a user makes the host read the file again.
     pub reload: &'static str,
 }
@@ -73,7 +75,7 @@ const COMMON: Host = Host {
     url: Some(URL),
     extra: "{}",
     env_file: false,
-    variables: Variables::None,
+    notation: Notation::None,
     reload: "",
 };
 
@@ -102,7 +104,7 @@ pub const HOSTS: &[Host] = &[
         project: Some(".mcp.json"),
         command_type: Some("stdio"),
         url: Some(UrlEntry { kind: Some("http"), ..URL }),
-        variables: Variables::Shell,
+        notation: Notation::Shell,
         reload: "start Claude Code again",
         ..COMMON
     },
@@ -112,7 +114,7 @@ pub const HOSTS: &[Host] = &[
         user: Location::home(".cursor/mcp.json"),
         project: Some(".cursor/mcp.json"),
         env_file: true,
-        variables: Variables::Editor,
+        notation: Notation::Editor,
         reload: "enable the server in Cursor's settings, under MCP",
         ..COMMON
     },
@@ -125,7 +127,7 @@ pub const HOSTS: &[Host] = &[
         command_type: Some("stdio"),
         url: Some(UrlEntry { kind: Some("http"), ..URL }),
         env_file: true,
-        variables: Variables::Editor,
+        notation: Notation::Editor,
         reload: "start the server with the command \"MCP: List Servers\" of VS Code",
         ..COMMON
     },
@@ -137,6 +139,7 @@ pub const HOSTS: &[Host] = &[
         user: Location::home(".codex/config.toml").or_folder("CODEX_HOME", "config.toml"),
         project: Some(".codex/config.toml"),
         url: Some(UrlEntry { headers: "http_headers", ..URL }),
+        notation: Notation::Headers,
         reload: "start Codex again",
         ..COMMON
     },
@@ -147,7 +150,7 @@ pub const HOSTS: &[Host] = &[
         project: Some(".gemini/settings.json"),
         // Its member "url" is an address of the older transport with server-sent events.
         url: Some(UrlEntry { url: "httpUrl", ..URL }),
-        variables: Variables::Shell,
+        notation: Notation::Shell,
         reload: "start Gemini CLI again",
         ..COMMON
     },
@@ -156,7 +159,7 @@ pub const HOSTS: &[Host] = &[
         title: "Windsurf",
         user: Location::home(".codeium/windsurf/mcp_config.json"),
         url: Some(UrlEntry { url: "serverUrl", ..URL }),
-        variables: Variables::Editor,
+        notation: Notation::Editor,
         reload: "press Refresh in Windsurf's list of MCP servers",
         ..COMMON
     },
@@ -192,7 +195,7 @@ pub const HOSTS: &[Host] = &[
         command_type: Some("local"),
         url: Some(UrlEntry { kind: Some("http"), ..URL }),
         extra: r#"{"tools": ["*"]}"#,
-        variables: Variables::Shell,
+        notation: Notation::Shell,
         reload: "start Copilot CLI again",
         ..COMMON
     },
@@ -201,7 +204,7 @@ pub const HOSTS: &[Host] = &[
         title: "Kiro",
         user: Location::home(".kiro/settings/mcp.json"),
         project: Some(".kiro/settings/mcp.json"),
-        variables: Variables::Shell,
+        notation: Notation::Shell,
         reload: "Kiro reads the file again by itself",
         ..COMMON
     },

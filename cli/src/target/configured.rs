@@ -1,9 +1,11 @@
 //! Targets that are named: servers that a host, or a file of the user's own, has configured.
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, env, path::Path};
 
-use gudgeon::client::{ClientBuilder, read_configuration};
-use serde_json::{Value, json};
+use gudgeon::{
+    client::{ClientBuilder, Place},
+    error::Language,
+};
 
 use super::Launch;
 use crate::{
@@ -71,24 +73,23 @@ fn choose<'a>(text: &str, servers: &'a Servers) -> Result<Option<&'a Configured>
 
 /// Returns a client of a configured server. Errors if its entry is wrong or refers to a variable without a value.
 pub fn builder(server: &Configured) -> Result<ClientBuilder, Failure> {
-    let configuration: Value = json!({ &server.name: resolved(server)?.to_json() });
-    let read = read_configuration(&json!({ "mcpServers": configuration }).to_string())?;
-    let (_, builder) = read.into_iter().next().ok_or_else(|| failure(server, "it has no entry"))?;
-    Ok(builder)
+    let place = Place::from_entry(Language::Rust, &resolved(server)?);
+    Ok(place.map_err(|problem| failure(server, &problem.message))?.builder())
 }
 
 /// Returns the program of a configured server. Errors as [`builder`], and if the server is at a URL.
 pub fn launch(server: &Configured) -> Result<Launch, Failure> {
     match resolved(server)? {
-        Entry::Command { program, arguments, environment, folder, .. } => Ok(Launch {
-            program: program.into(),
-            arguments: arguments.into_iter().map(Into::into).collect(),
-            environment: environment
-                .into_iter()
-                .map(|(name, it)| (name.into(), it.into()))
-                .collect(),
-            folder: folder.map(Into::into),
-        }),
+        Entry::Command { program, arguments, environment, inherits, folder, .. } => {
+            let inherited = env::vars_os().filter(|_| inherits);
+            let own = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+            Ok(Launch {
+                program: program.into(),
+                arguments: arguments.into_iter().map(Into::into).collect(),
+                environment: inherited.chain(own).collect(),
+                folder: folder.map(Into::into),
+            })
+        }
         Entry::Url { url, .. } => Err(failure(server, &format!("{url} is a URL, not a program"))),
     }
 }
@@ -96,7 +97,8 @@ pub fn launch(server: &Configured) -> Result<Launch, Failure> {
 /// Returns the entry with the values of its variables.
 fn resolved(server: &Configured) -> Result<Entry, Failure> {
     let environment = Environment::of_process()?;
-    let entry = server.entry.clone().and_then(|it| it.resolve(&server.source, &environment));
+    let resolver = server.source.resolver(&environment);
+    let entry = server.entry.clone().and_then(|entry| entry.resolve(&resolver));
     entry.map_err(|problem| failure(server, &problem))
 }
 
@@ -146,8 +148,12 @@ mod tests {
             server("cursor", "b", "http://same"),
             server("codex", "b", "http://same"),
         ];
+        let url = |server: &Configured| match server.entry.as_ref().unwrap() {
+            Entry::Url { url, .. } => url.clone(),
+            command @ Entry::Command { .. } => panic!("{command:?}"),
+        };
         match choose(text, &Servers { found, failures: Vec::new() }) {
-            Ok(server) => Ok(server.map(|it| format!("{:?}", it.entry.as_ref().unwrap()))),
+            Ok(server) => Ok(server.map(url)),
             Err(failure) => Err(failure.to_string()),
         }
     }

@@ -16,6 +16,11 @@ mod alarm;
 #[cfg(feature = "auth")]
 pub mod auth;
 mod builder;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub mod configuration;
+#[cfg(not(feature = "bindings"))]
+mod configuration;
 mod connected;
 mod connection;
 mod entries;
@@ -55,8 +60,9 @@ use serde::Serialize;
 use self::place::Place;
 pub use self::{
     builder::ClientBuilder,
+    configuration::read_configuration,
     connection::Event,
-    group::{ClientGroup, GroupSubscription, read_configuration},
+    group::{ClientGroup, GroupSubscription},
     listed::{Listed, PageOf},
     middleware::{Next, Request},
     operation::CallOptions,

@@ -1,10 +1,13 @@
 //! Targets of clients that are given as data: URLs, commands, and entries of `mcpServers` in a host's configuration.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{ClientBuilder, Target};
+use super::{
+    ClientBuilder, Target,
+    configuration::{Entry, NO_HEADERS, Notation, Resolver, object_of},
+};
 use crate::{
     error::{Error, Language, given::Problem},
     protocol::json,
@@ -13,8 +16,6 @@ use crate::{
 
 /// The files that interpreters run; as a string they are probably meant as paths.
 const SCRIPTS: [&str; 6] = [".py", ".js", ".mjs", ".cjs", ".ts", ".mts"];
-
-const NO_HEADERS: &str = "headers can be sent to http, https, ws and wss URLs only";
 
 /// The address or the command of a server, with the headers for it.
 #[derive(Clone)]
@@ -50,9 +51,7 @@ struct Reader(Language);
 impl Place {
     /// Reads a URL or an entry of `mcpServers`, and the headers of the client's options, given as JSON.
     ///
-    /// An entry with `command` is a command, with `args`, `env` (null leaves a variable out; `"inherit"` passes all
-    /// variables of this process), `cwd` and `restart`; else `url` is an address, with `headers`. The client's headers
-    /// replace those of the entry. Other members are for the host and ignored.
+    /// An entry is one of [`Entry`]; its strings are used as they are. The client's headers replace those of the entry.
     pub fn read(language: Language, given: &[u8], headers: &[u8]) -> Result<Self, Problem> {
         let reader = Reader(language);
         let own = reader.headers(&parse(headers)?)?;
@@ -62,9 +61,10 @@ impl Place {
         read.checked()
     }
 
-    /// Reads a URL or an entry of `mcpServers`, as [`Self::read`] does.
-    pub(super) fn of(language: Language, given: &Value) -> Result<Self, Problem> {
-        Reader(language).read(given)?.checked()
+    /// Returns the place of an entry without references. Errors if it has an invalid URL, a NUL character, or headers for an
+    /// address that takes none.
+    pub fn from_entry(language: Language, entry: &Entry) -> Result<Self, Problem> {
+        Reader(language).entry(entry)?.checked()
     }
 
     fn checked(self) -> Result<Self, Problem> {
@@ -88,6 +88,11 @@ impl Place {
         self.target().to_string()
     }
 
+    /// Returns a builder of a client for this server.
+    pub fn builder(&self) -> ClientBuilder {
+        self.configure(ClientBuilder::new(self.target()))
+    }
+
     /// Sets the options of a client that belong to this server.
     pub(crate) fn configure(&self, builder: ClientBuilder) -> ClientBuilder {
         builder.options(|it| {
@@ -108,108 +113,35 @@ impl Reader {
     fn read(self, given: &Value) -> Result<Place, Problem> {
         match given {
             Value::String(url) => self.address(url, Vec::new()),
-            Value::Object(entry) => self.entry(entry),
+            Value::Object(_) => {
+                let resolver = Resolver::of_process(Notation::None, PathBuf::new());
+                let entry = Entry::read(self.0, given)?.resolve(&resolver);
+                self.entry(&entry.map_err(Problem::not_allowed)?)
+            }
             _ => Err(Problem::wrong_type(format!("{given} is not a target"))),
         }
     }
 
-    fn entry(self, entry: &Map<String, Value>) -> Result<Place, Problem> {
-        let member = |name: &str| entry.get(name).filter(|it| !it.is_null());
-        if let Some(command) = member("command") {
-            return self.command(command, member);
-        }
-        match member("url") {
-            Some(Value::String(url)) => {
-                self.address(url, self.headers(entry.get("headers").unwrap_or(&Value::Null))?)
-            }
-            Some(other) => {
-                Err(Problem::wrong_type(format!("\"url\" must be a string, not {other}")))
-            }
-            None if entry.contains_key("mcpServers") => Err(Problem::not_allowed(format!(
-                "this is a configuration of several servers; {}",
-                match self.0 {
-                    Language::Python => "pass it to ClientGroup",
-                    Language::TypeScript => "pass it to ClientGroup.connect()",
-                    Language::Rust => "\"mcpServers\" belongs at the top",
-                }
-            ))),
-            None => {
-                let names: Vec<_> = entry.keys().map(String::as_str).collect();
-                Err(Problem::not_allowed(format!(
-                    "an entry of a host's configuration needs \"command\" or \"url\"; this one has {}",
-                    if names.is_empty() { "no members".to_owned() } else { names.join(", ") }
-                )))
-            }
-        }
-    }
-
-    fn command<'a>(
-        self,
-        program: &Value,
-        member: impl Fn(&str) -> Option<&'a Value>,
-    ) -> Result<Place, Problem> {
-        let Some(program) = program.as_str().filter(|it| !it.is_empty()) else {
-            let problem = format!("command must be a program's name or path, not {program}");
-            return Err(Problem::wrong_type(problem));
+    fn entry(self, entry: &Entry) -> Result<Place, Problem> {
+        let (program, arguments, environment, inherits, folder, restarts) = match entry {
+            Entry::Url { url, headers } => return self.address(url, headers.clone()),
+            Entry::Command {
+                program, arguments, environment, inherits, folder, restarts, ..
+            } => (program, arguments, environment, *inherits, folder, *restarts),
         };
-        if let Some(kind) = member("type").filter(|it| *it != "stdio") {
-            return Err(Problem::not_allowed(format!(
-                "the type of a command must be \"stdio\", not {kind}; an address is given as \"url\""
-            )));
+        let arguments = arguments.iter().map(|argument| word(argument));
+        let mut command =
+            Command::new(word(program)?).args(arguments.collect::<Result<Vec<_>, _>>()?);
+        if inherits {
+            command.extend(std::env::vars_os());
         }
-        let mut command = Command::new(word(program)?);
-        match member("args") {
-            None => (),
-            Some(Value::Array(args)) if args.iter().all(Value::is_string) => {
-                let words = args.iter().filter_map(Value::as_str).map(word);
-                command = command.args(words.collect::<Result<Vec<_>, _>>()?);
-            }
-            Some(args) => {
-                let meant = args.as_str().map(|it| format!("; write {}", self.words(it)));
-                let meant = meant.unwrap_or_default();
-                return Err(Problem::wrong_type(format!(
-                    "args must be a list of strings, not {args}{meant}"
-                )));
-            }
+        for (name, value) in environment {
+            command = command.env(name, value);
         }
-        // The values may be secrets, so errors do not show them.
-        match member("env") {
-            None => (),
-            Some(Value::String(it)) if it == "inherit" => command.extend(std::env::vars_os()),
-            Some(Value::Object(env)) => {
-                for (name, value) in env.iter().filter(|(_, it)| !it.is_null()) {
-                    let value = value.as_str();
-                    let value = value.ok_or_else(|| {
-                        Problem::wrong_type(format!("env.{name} must be a string"))
-                    })?;
-                    command = command.env(name, value);
-                }
-            }
-            Some(_) => {
-                let object = self.object();
-                return Err(Problem::wrong_type(format!(
-                    "env must be {object} of strings, or \"inherit\""
-                )));
-            }
+        if let Some(folder) = folder {
+            command = command.cwd(word(folder)?);
         }
-        match member("cwd") {
-            None => (),
-            Some(Value::String(folder)) => command = command.cwd(word(folder)?),
-            Some(other) => {
-                return Err(Problem::wrong_type(format!("cwd must be a string, not {other}")));
-            }
-        }
-        let restarts = match member("restart") {
-            None => false,
-            Some(Value::Bool(restarts)) => *restarts,
-            Some(other) => {
-                return Err(Problem::wrong_type(format!(
-                    "restart must be true or false, not {other}"
-                )));
-            }
-        };
-        let headers = self.headers(member("headers").unwrap_or(&Value::Null))?;
-        Ok(Place { server: Server::Command(command), headers, restarts })
+        Ok(Place { server: Server::Command(command), headers: Vec::new(), restarts })
     }
 
     fn address(self, url: &str, headers: Vec<(String, String)>) -> Result<Place, Problem> {
@@ -220,7 +152,7 @@ impl Reader {
     /// Errors never show a value, since it may be a secret.
     fn headers(self, given: &Value) -> Result<Vec<(String, String)>, Problem> {
         let Value::Object(headers) = given else {
-            let problem = format!("headers must be {} of names and values", self.object());
+            let problem = format!("headers must be {} of names and values", object_of(self.0));
             return if given.is_null() {
                 Ok(Vec::new())
             } else {
@@ -263,10 +195,6 @@ impl Reader {
         let quote = |it: &str| if self.is_python() { quoted(it) } else { format!("{it:?}") };
         let words: Vec<_> = text.split_whitespace().map(quote).collect();
         format!("[{}]", words.join(if self.is_python() { ", " } else { "," }))
-    }
-
-    fn object(self) -> &'static str {
-        if self.is_python() { "a mapping" } else { "an object" }
     }
 
     fn is_python(self) -> bool {
@@ -344,27 +272,10 @@ mod tests {
     #[test]
     fn an_error_names_the_member_and_the_fix() {
         for (given, is_range, text) in [
-            (r#"{"args":[]}"#, true, r#"needs "command" or "url"; this one has args"#),
-            ("{}", true, "this one has no members"),
             (r#"{"mcpServers":{}}"#, true, "a configuration of several servers; "),
-            (r#"{"command":""}"#, false, "command must be a program's name or path, not \"\""),
-            (
-                r#"{"command":"a","args":["b",3]}"#,
-                false,
-                r#"args must be a list of strings, not ["b",3]"#,
-            ),
-            (r#"{"command":"a","args":"b c"}"#, false, "; write ["),
-            (r#"{"command":"a","env":{"B":3}}"#, false, "env.B must be a string"),
-            (r#"{"command":"a","env":"secret"}"#, false, r#"of strings, or "inherit""#),
+            (r#"{"command":""}"#, false, "command must be a program's name or path"),
             (r#"{"command":"a","type":"http"}"#, true, r#"must be "stdio", not "http""#),
             (r#"{"command":"a\u0000"}"#, true, "NUL"),
-            (r#"{"url":1}"#, false, r#""url" must be a string, not 1"#),
-            (
-                r#"{"url":"http://a","headers":{"A":["secret"]}}"#,
-                false,
-                r#"the header "A" must be a string"#,
-            ),
-            (r#"{"url":"http://a","headers":["secret"]}"#, false, "headers must be a"),
             (r#"{"url":"nonsense"}"#, true, r#""nonsense" must be a URL (http, https, ws"#),
             (r#""tcp://a""#, true, "tcp://host:port"),
             (r#""ftp://me:secret@a/b?secret""#, true, r#""ftp://…@a/b" must be a URL"#),

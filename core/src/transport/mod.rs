@@ -46,6 +46,11 @@ pub(crate) mod messages;
 pub(crate) mod timeouts;
 #[cfg(feature = "client")]
 pub(crate) mod proxy;
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
+pub mod small_file;
+#[cfg(all(not(feature = "bindings"), feature = "client"))]
+pub(crate) mod small_file;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod stdio;

@@ -36,11 +36,11 @@ class _Group:
         self._last: dict[str, Any] = {}  # the clients that were reached before the group was closed
         self._is_open = False
         self._native: Any = None
-        given = group_targets(targets)
-        if isinstance(given, str):
+        given, read = group_targets(targets)
+        if read is None:
             self._file = given
         else:
-            self._name(given)
+            self._name({**given, **decode(read)})
 
     @property
     def clients(self) -> dict[str, Any]:
@@ -152,14 +152,18 @@ class ClientGroup(_Group):
     request.
 
     Args:
-        targets: Targets by name, a host's whole configuration (`{"mcpServers": …}`), or the path of a JSON file with
-            such a configuration, a str or a Path, which is read when the group is entered.
+        targets: Targets by name, a host's whole configuration (`{"mcpServers": …}` or `{"servers": …}`), or the path of
+            a JSON file with either, a str or a Path, which is read when the group is entered. Comments and commas after
+            the last element are allowed. In a configuration and in a file, `${NAME}` and `${env:NAME}` stand for
+            environment variables of this program, and `${NAME:-default}` has a default, which may hold references; a
+            value is used as it is. Targets that the program names itself are used as they are.
         options: Those of `Client`, for each of them; requests of `on_elicit` and `on_sample`, log messages and changed
             lists name their `server`.
 
     Raises:
         TypeError: It is neither a mapping of names to targets nor a path.
-        ValueError: The path is a URL. On entering: the file is not valid JSON.
+        ValueError: The path is a URL; a variable of the configuration is not set and has no default, or a reference is
+            not closed. On entering: the file is not valid JSON. Errors name the file, the server and the member.
         OSError: On entering: the file can't be read.
     """
 

@@ -1,5 +1,6 @@
 //! Edits of JSON, with and without comments.
 
+use gudgeon::client::configuration::{self, JsonForm};
 use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstLeafNode, CstNode, CstObject, CstRootNode},
@@ -10,14 +11,20 @@ use crate::hosts::Syntax;
 
 const MARK: &str = "\u{feff}";
 
-/// Returns the values of a document. Errors with the line and the column.
+/// Returns the values of a document; those of a text without a value are an empty object. Errors with the line and the column, and if
+/// an object of the upper levels names a member twice.
 pub fn read(text: &str, syntax: Syntax) -> Result<Value, String> {
-    let root = parse(text, syntax)?;
-    check_names(&root)?;
-    if syntax == Syntax::Json && root.object_value().is_some() {
-        check_strictly(text)?;
+    let root = parse(text, syntax);
+    if root.as_ref().is_ok_and(|root| root.value().is_none()) {
+        return Ok(Value::Object(Map::new()));
     }
-    Ok(root.to_serde_value().unwrap_or_else(|| Value::Object(Map::new())))
+    let form = match syntax {
+        Syntax::Json => JsonForm::Strict,
+        _ => JsonForm::Commented,
+    };
+    let value = configuration::parse(text.as_bytes(), form)?;
+    check_names(&root?)?;
+    Ok(value)
 }
 
 pub fn with(
@@ -105,17 +112,6 @@ fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, String> {
     let text = text.strip_prefix(MARK).unwrap_or(text);
     CstRootNode::parse(text, &options).map_err(|it| {
         format!("line {}, column {}: {}", it.line_display(), it.column_display(), it.kind())
-    })
-}
-
-/// Errors where the text is more than JSON allows: the parser that edits it accepts comments between values.
-fn check_strictly(text: &str) -> Result<(), String> {
-    let text = text.strip_prefix(MARK).unwrap_or(text);
-    serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|it| {
-        let (line, column) = (it.line(), it.column());
-        format!(
-            "line {line}, column {column}: this is no JSON; comments are not allowed in this file"
-        )
     })
 }
 

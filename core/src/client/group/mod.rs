@@ -22,7 +22,7 @@ use serde::Serialize;
 
 #[doc(hidden)]
 pub use self::member::Member;
-pub use self::{subscription::GroupSubscription, targets::read_configuration};
+pub use self::subscription::GroupSubscription;
 use super::{Client, ClientBuilder, ListName, Listed, ToolResult};
 use crate::{
     error::{Error, ErrorKind},

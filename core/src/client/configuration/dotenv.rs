@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use crate::files::read;
+use crate::transport::small_file;
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// Returns the variables of a file, in its order. Errors with the line and the column, and without any value, which may be
 /// secret.
-pub fn read(path: &Path) -> Result<Vec<(String, String)>, String> {
-    let failed = |it: String| format!("{}: {it}", path.display());
-    let bytes = read::small(path).map_err(|error| failed(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|it| {
-        let valid = it.as_bytes().get(..it.utf8_error().valid_up_to()).unwrap_or_default();
-        let valid = String::from_utf8_lossy(valid);
+pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, String> {
+    let failed = |problem: String| format!("{}: {problem}", path.display());
+    let bytes = small_file::read(path).map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let valid = String::from_utf8_lossy(valid.unwrap_or_default());
         failed(Problem { at: valid.len(), message: "this is not UTF-8" }.display(&valid))
     })?;
     parse(&text).map_err(failed)
@@ -27,7 +27,7 @@ fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut variables = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let (variable, next) = line(&text, at).map_err(|it| it.display(&text))?;
+        let (variable, next) = line(&text, at).map_err(|problem| problem.display(&text))?;
         variables.extend(variable);
         at = next;
     }
@@ -66,7 +66,8 @@ fn line(text: &str, start: usize) -> Result<(Option<Variable>, usize), Problem> 
         Some(after) if after.starts_with(is_blank) => after.trim_start_matches(is_blank),
         _ => rest,
     };
-    let is_name = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
+    let is_name =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let after = rest.trim_start_matches(is_name);
     let name = rest.strip_suffix(after).unwrap_or_default();
     if name.is_empty() {
@@ -77,7 +78,7 @@ fn line(text: &str, start: usize) -> Result<(Option<Variable>, usize), Problem> 
         return problem(after, "\"=\" is expected after the name of a variable");
     };
     let value = value.trim_start_matches(is_blank);
-    let Some(quote) = value.chars().next().filter(|it| QUOTES.contains(it)) else {
+    let Some(quote) = value.chars().next().filter(|letter| QUOTES.contains(letter)) else {
         let line = value.split('\n').next().unwrap_or_default();
         let plain = line.split('#').next().unwrap_or_default().trim_end();
         return match plain.contains('\0') {
