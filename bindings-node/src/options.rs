@@ -107,6 +107,7 @@ impl Js<'_> {
             ValueType::String => Value::Text(String::from_unknown(self.0)?),
             ValueType::Function => Value::Function,
             ValueType::Object if self.0.is_array()? => Value::List,
+            ValueType::Object if self.0.is_typedarray()? => Value::Bytes,
             ValueType::Object => Value::Object,
             _ => Value::Other,
         })

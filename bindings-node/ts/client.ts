@@ -426,7 +426,7 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string, credentials: Credentials | undefined): string {
-  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, cacheResults, roots } = options;
+  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, cacheResults, roots, ca, certificate } = options;
   const settings = {
     revision,
     retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
@@ -439,6 +439,8 @@ function settingsOf(options: ClientOptions, place: string, credentials: Credenti
     allowedUrlSchemes,
     validate,
     cacheResults,
+    ca: pemOf(ca),
+    certificate: certificate && { cert: pemOf(certificate.cert), key: pemOf(certificate.key) },
     auth: credentials?.declared,
     callbacks: Object.entries(options).flatMap(([name, value]) =>
       (typeof value === "function" && name !== "auth") || (name === "middleware" && options.middleware?.length) ? [name] : [],
@@ -446,6 +448,11 @@ function settingsOf(options: ClientOptions, place: string, credentials: Credenti
     roots: typeof roots === "function" ? undefined : roots,
   };
   return toJson(settings, `${place}, the options`);
+}
+
+/** Returns a PEM file as the native half reads it: a path or text, or the text in bytes. */
+function pemOf(given: string | Uint8Array | undefined): string | { text: string } | undefined {
+  return given instanceof Uint8Array ? { text: new TextDecoder().decode(given) } : given;
 }
 
 function argumentsOf(name: string): string {

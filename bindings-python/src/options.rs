@@ -14,7 +14,7 @@ use pyo3::{
     intern,
     prelude::*,
     types::{
-        PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping, PySequence, PySet,
+        PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping, PySequence, PySet,
         PyString, PyTuple, PyType,
     },
 };
@@ -82,6 +82,14 @@ pub(crate) fn declared_options<'py>(
                 let milliseconds = value.extract::<f64>()? * 1000.0;
                 out.set_item(member, milliseconds.min(f64::MAX))?;
             }
+            Kind::Pem => out.set_item(member, pem(&value)?)?,
+            Kind::PemPair => {
+                let pair = PyDict::new(options.py());
+                for (name, part) in ["cert", "key"].iter().zip(Python(value).items()) {
+                    pair.set_item(name, pem(&part.0)?)?;
+                }
+                out.set_item(member, pair)?;
+            }
             Kind::KeyPair => {
                 let pair = PyDict::new(options.py());
                 for (name, path) in ["cert", "key"].iter().zip(Python(value).items()) {
@@ -120,6 +128,14 @@ fn file_path<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// Returns a PEM file as the core reads it: a path, or the text in bytes.
+fn pem<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let Ok(bytes) = value.cast::<PyBytes>() else { return file_path(value) };
+    let text = PyDict::new(value.py());
+    text.set_item("text", String::from_utf8_lossy(bytes.as_bytes()))?;
+    Ok(text.into_any())
+}
+
 pub(crate) struct Python<'py>(pub Bound<'py, PyAny>);
 
 impl Given for Python<'_> {
@@ -135,6 +151,8 @@ impl Given for Python<'_> {
             Value::Fraction(it.value())
         } else if let Ok(it) = value.cast::<PyString>() {
             Value::Text(it.to_string())
+        } else if value.is_instance_of::<PyBytes>() {
+            Value::Bytes
         } else if is_list(value) {
             Value::List
         } else if value.is_instance_of::<PyDict>() {

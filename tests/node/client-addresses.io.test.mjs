@@ -1,7 +1,7 @@
 // A client by URL against a server of each kind of address, over real sockets.
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -68,4 +68,14 @@ test("https and wss, with a certificate that the environment names", async (t) =
   const { stdout } = await run(process.execPath, command, { env: { ...process.env, SSL_CERT_FILE: cert } });
   assert.equal(stdout, "quick\nquick\n");
   await assert.rejects(Client.connect(here.url), /TLS/);
+  for (const ca of [cert, readFileSync(cert, "utf8"), readFileSync(cert)]) {
+    const client = await Client.connect(here.url, { ca, certificate: { cert, key: readFileSync(key) } });
+    assert.equal((await client.callTool("quick")).text, "quick");
+    await client.close();
+  }
+  await assert.rejects(Client.connect(here.url, { ca: Buffer.from("secret") }), (error) => {
+    assert.ok(error instanceof TypeError && /ca: the text can't be used: it has no certificate/.test(error.message), String(error));
+    return !error.message.includes("secret");
+  });
+  await assert.rejects(Client.connect(here.url, { certificate: "secret" }), /^TypeError: Client\.connect\(\): certificate must be \{ cert, key \}, two PEM files, each as path, text or bytes$/);
 });

@@ -1,6 +1,7 @@
 """The client's targets on a network; what HTTP itself demands is tested in Rust."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from ports import reserve_port
@@ -134,6 +135,30 @@ def test_headers_and_entries_are_checked_at_once(target, headers, error, fix):
     with pytest.raises(error) as caught:
         Client(target, headers=headers)
     assert fix in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"ca": 3}, TypeError, "ca= must be the path of a PEM file, or its bytes"),
+        (
+            {"certificate": b"secret"},
+            TypeError,
+            "certificate= must be two PEM files, each as path or bytes",
+        ),
+        ({"ca": b"secret"}, ValueError, "ca: the text can't be used: it has no certificate in PEM format"),
+        ({"ca": Path("no/such.pem")}, ValueError, "ca: no/such.pem can't be used: No such file"),
+        (
+            {"certificate": ("no/such.pem", b"secret")},
+            ValueError,
+            "certificate: no/such.pem can't be used: No such file",
+        ),
+    ],
+)
+def test_certificates_that_can_not_be_used_are_refused_and_not_shown(options, error, message):
+    with pytest.raises(error) as caught, SyncClient("https://127.0.0.1:1/mcp", **options):
+        raise AssertionError("it connected")
+    assert message in str(caught.value) and "secret" not in str(caught.value)
 
 
 def test_a_header_that_can_not_be_sent_is_refused_without_its_value():

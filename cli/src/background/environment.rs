@@ -13,6 +13,7 @@ const NEEDED: &[&str] = &[
     "LANG",
     "LD_LIBRARY_PATH",
     "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
     "NO_PROXY",
     "PATH",
     "SHELL",

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client_auth::GivenAuth;
 use super::{client_operation::parse, client_roots};
 use crate::{
-    client::{Client, ClientBuilder, ClientOptions, Place, Retry, Target},
+    client::{Client, ClientBuilder, ClientOptions, Pem, Place, Retry, Target},
     error::{Error, given::Problem},
     protocol::{Dialect, Implementation, Revision, Root},
 };
@@ -44,6 +44,10 @@ pub struct ClientSettings {
     max_message: Option<usize>,
     max_rounds: Option<usize>,
     allowed_url_schemes: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "ca")]
+    ca: Option<Pem>,
+    #[serde(default, deserialize_with = "certificate")]
+    certificate: Option<(Pem, Pem)>,
     #[serde(default)]
     validate: bool,
     cache_results: Option<bool>,
@@ -104,6 +108,8 @@ impl ClientSettings {
         if let Some(schemes) = &self.allowed_url_schemes {
             options.allowed_url_schemes.clone_from(schemes);
         }
+        options.ca.clone_from(&self.ca);
+        options.certificate.clone_from(&self.certificate);
         options.retry = self.retry;
         Ok(Client::builder(target).options(|it| *it = options))
     }
@@ -117,6 +123,37 @@ impl ClientSettings {
 /// Reads a limit that is given, null included.
 pub(super) fn limit<'de, D: Deserializer<'de>>(it: D) -> Result<Limit, D::Error> {
     Option::<f64>::deserialize(it).map(Some)
+}
+
+/// A PEM file: its path or text, or `{"text"}`, which is no path.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenPem {
+    Any(String),
+    Text { text: String },
+}
+
+impl From<GivenPem> for Pem {
+    fn from(given: GivenPem) -> Self {
+        match given {
+            GivenPem::Any(text) => text.into(),
+            GivenPem::Text { text } => text.into_bytes().into(),
+        }
+    }
+}
+
+fn ca<'de, D: Deserializer<'de>>(given: D) -> Result<Option<Pem>, D::Error> {
+    Ok(Option::<GivenPem>::deserialize(given)?.map(Into::into))
+}
+
+/// Reads `{"cert", "key"}`.
+fn certificate<'de, D: Deserializer<'de>>(given: D) -> Result<Option<(Pem, Pem)>, D::Error> {
+    #[derive(Deserialize)]
+    struct Pair {
+        cert: GivenPem,
+        key: GivenPem,
+    }
+    Ok(Option::<Pair>::deserialize(given)?.map(|pair| (pair.cert.into(), pair.key.into())))
 }
 
 /// Reads limits for repeating requests: `"safe"` (the default), `"never"`, or `{"attempts"?, "deadlineMs"?, "onlySafe"?}`.
@@ -187,6 +224,16 @@ mod tests {
             let settings = ClientSettings::parse(format!(r#"{{"retry":{given}}}"#).as_bytes());
             assert!(settings.is_err(), "{given}");
         }
+    }
+
+    #[test]
+    fn certificates_are_paths_or_texts() {
+        let json = br#"{"ca":{"text":"x"},"certificate":{"cert":"a.pem","key":"-----BEGIN A"}}"#;
+        let settings = ClientSettings::parse(json).unwrap();
+        assert_eq!(settings.ca, Some(Pem::Text(b"x".to_vec())));
+        let pair = (Pem::File("a.pem".into()), Pem::Text(b"-----BEGIN A".to_vec()));
+        assert_eq!(settings.certificate, Some(pair));
+        assert!(!format!("{settings:?}").contains("BEGIN"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::{
     protocol::{ClientCapabilities, Members, json},
     transport::{
         Scheme, Url,
-        proxy::ProxyEnvironment,
+        network::Network,
         sign_in::{Authorizer, OnStep},
     },
 };
@@ -92,7 +92,7 @@ impl Auth {
         &self,
         url: Option<&Url>,
         options: &ClientOptions,
-        proxies: &ProxyEnvironment,
+        network: &Network,
         on_step: Option<OnStep>,
     ) -> Result<Arc<Authorizer>, Error> {
         let url = url.filter(|it| matches!(it.scheme(), Scheme::Http | Scheme::Https));
@@ -117,7 +117,7 @@ impl Auth {
         };
         sign_in.on_step = on_step;
         sign_in.client_name = Some(options.info.name.clone()).filter(|it| !it.is_empty());
-        Ok(Arc::new(Authorizer::of_sign_in(&resource(url), sign_in, proxies.clone())))
+        Ok(Arc::new(Authorizer::of_sign_in(&resource(url), sign_in, network.clone())))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
         json,
     },
     session::client::{ListKind, LogMessage, Progress},
-    transport::{proxy::ProxyEnvironment, sign_in::Authorizer},
+    transport::{network::Network, proxy::ProxyEnvironment, sign_in::Authorizer, trust::Trust},
 };
 
 /// Headers that usually hold credentials.
@@ -267,7 +267,8 @@ impl ClientBuilder {
 
     /// Checks the options. Errors if they are invalid.
     pub(super) fn prepare(self) -> Result<UnconnectedClient, Error> {
-        let auth = self.authorizer()?;
+        let network = self.network()?;
+        let auth = self.authorizer(&network)?;
         if let Some(warning) = self.warning() {
             tracing::warn!("{warning}");
         }
@@ -281,7 +282,7 @@ impl ClientBuilder {
         Ok(UnconnectedClient {
             again: target.again(options.restart),
             target: Mutex::new(Some(target)),
-            connector: Arc::new(Connector::new(options, hooks, questions, self.proxies, auth)?),
+            connector: Arc::new(Connector::new(options, hooks, questions, network, auth)?),
             on_progress,
             middleware: Arc::new(middleware),
             keeps_trying: self.keeps_trying,
@@ -306,18 +307,28 @@ impl ClientBuilder {
         })
     }
 
+    /// Returns the way to the server. Errors if a certificate of the options can't be used.
+    fn network(&self) -> Result<Network, Error> {
+        let ClientOptions { ca, certificate, .. } = &self.options;
+        let trust = match &self.target {
+            Target::Url(url) => Trust::new(url, ca.as_ref(), certificate.as_ref())?,
+            _ => Trust::default(),
+        };
+        Ok(Network { proxies: self.proxies.clone(), trust })
+    }
+
     /// Returns the source of the credentials for a server over HTTP. Errors if the options for them are invalid.
     #[cfg(feature = "auth")]
-    fn authorizer(&self) -> Result<Option<Arc<Authorizer>>, Error> {
+    fn authorizer(&self, network: &Network) -> Result<Option<Arc<Authorizer>>, Error> {
         let Some(auth) = &self.options.auth else { return Ok(None) };
         let url = if let Target::Url(url) = &self.target { Some(url) } else { None };
         let on_step = self.hooks.sign_in_step.clone();
-        auth.authorizer(url, &self.options, &self.proxies, on_step).map(Some)
+        auth.authorizer(url, &self.options, network, on_step).map(Some)
     }
 
     #[cfg(not(feature = "auth"))]
     #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with the feature")]
-    fn authorizer(&self) -> Result<Option<Arc<Authorizer>>, Error> {
+    fn authorizer(&self, _: &Network) -> Result<Option<Arc<Authorizer>>, Error> {
         Ok(None)
     }
 }
@@ -333,12 +344,13 @@ impl ClientBuilder {
     /// Opens a connection that carries the messages of another client, with the headers and credentials of this one. Errors
     /// if the target is no `http`, `https`, `ws` or `wss` URL, or if the options are invalid.
     pub async fn relay(self) -> Result<Relay, Error> {
-        let auth = self.authorizer()?;
+        let network = self.network()?;
+        let auth = self.authorizer(&network)?;
         if let Some(warning) = self.warning() {
             tracing::warn!("{warning}");
         }
         let ClientOptions { headers, max_message, .. } = &self.options;
-        Relay::open(self.target, headers, *max_message, &self.proxies, auth).await
+        Relay::open(self.target, headers, *max_message, &network, auth).await
     }
 
     /// Returns whether the client opens a lost connection again.

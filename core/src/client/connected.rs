@@ -27,7 +27,7 @@ use crate::{
         ClientCapabilities, LoggingLevel, Method, Revision, Root, SubscriptionFilter, json,
     },
     session::client::{Change, ListKind, LogMessage},
-    transport::{proxy::ProxyEnvironment, sign_in::Authorizer},
+    transport::{network::Network, sign_in::Authorizer},
 };
 
 /// The longest time for which `connect` waits for the server to acknowledge the subscription to its lists.
@@ -53,7 +53,7 @@ pub(super) struct Connector {
     pub(super) questions: Arc<Questions>,
     /// The capabilities to declare, but for roots, which may be set later.
     capabilities: ClientCapabilities,
-    proxies: ProxyEnvironment,
+    network: Network,
     /// The credentials, which all connections share.
     auth: Option<Arc<Authorizer>>,
     /// The level of log messages that was set last.
@@ -81,7 +81,7 @@ impl Connector {
         mut options: ClientOptions,
         hooks: Hooks,
         mut questions: Questions,
-        proxies: ProxyEnvironment,
+        network: Network,
         auth: Option<Arc<Authorizer>>,
     ) -> Result<Self, Error> {
         if let Some(roots) = options.roots.take() {
@@ -96,7 +96,7 @@ impl Connector {
             hooks: Arc::new(hooks),
             questions: Arc::new(questions),
             capabilities,
-            proxies,
+            network,
             auth,
         })
     }
@@ -131,7 +131,7 @@ impl Connector {
             session,
             max_message: self.options.max_message,
             headers: self.options.headers.clone(),
-            proxies: self.proxies.clone(),
+            network: self.network.clone(),
             auth: self.auth.clone(),
             mirror: Arc::new(move |name, arguments| mirrored.tools().mirror(name, arguments)),
             on_message: self.hooks.message.clone(),

@@ -27,7 +27,7 @@ use crate::{
         CallTimes, ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions,
         ServerIdentity,
     },
-    transport::{http::client::SessionId, proxy::ProxyEnvironment, sign_in::Authorizer},
+    transport::{http::client::SessionId, network::Network, sign_in::Authorizer},
 };
 
 /// An unsolicited event.
@@ -113,7 +113,7 @@ pub(super) struct ConnectionConfig {
     pub max_message: usize,
     /// Headers for every HTTP request and for the WebSocket handshake, as names and values.
     pub headers: Vec<(String, String)>,
-    pub proxies: ProxyEnvironment,
+    pub network: Network,
     /// The credentials for a server over HTTP.
     pub auth: Option<Arc<Authorizer>>,
     /// The headers that repeat arguments of a tool.

@@ -102,6 +102,7 @@ use crate::{
         Members, MethodName, Raw, ReadResourceResult, Root, exact, json,
     },
 };
+pub use crate::transport::Pem;
 
 /// A connected client. Clones share the connection, which closes with the last clone or by [`Self::close`].
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ use crate::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{ClientCapabilities, Dialect, Implementation, LoggingLevel, Revision, Root},
     session::client::ClientConfig,
+    transport::Pem,
 };
 
 /// The options of a client, for [`ClientBuilder::options`](super::ClientBuilder::options).
@@ -49,6 +50,24 @@ pub struct ClientOptions {
     /// Names and values of headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     /// They are sent to the origin of the URL only, and are never logged.
     pub headers: Vec<(String, String)>,
+    /// The authorities whose certificates of servers are trusted for `https` and `wss`, in place of the system's and those of
+    /// the environment ([`Target::url`](super::Target::url)): a file in PEM format, or its text. Default: none.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, client::Target};
+    /// # fn main() -> Result<(), gudgeon::Error> {
+    /// let client = Client::builder(Target::url("https://shelf.example.com/mcp")?)
+    ///     .options(|options| {
+    ///         options.ca = Some("ca.pem".into());
+    ///         options.certificate = Some(("client.pem".into(), "client.key".into()));
+    ///     });
+    /// # drop(client);
+    /// # Ok(()) }
+    /// ```
+    pub ca: Option<Pem>,
+    /// The certificate by which the server knows this client, with its chain, and its private key, each a file in PEM format
+    /// or its text. The origin of the server's URL is shown it, and no other server or proxy. Default: none.
+    pub certificate: Option<(Pem, Pem)>,
     /// The credentials for a server over HTTP, in place of a header. Default: none.
     #[cfg(feature = "auth")]
     pub auth: Option<super::auth::Auth>,
@@ -87,6 +106,8 @@ impl Default for ClientOptions {
             retry: Retry::default(),
             restart: false,
             headers: Vec::new(),
+            ca: None,
+            certificate: None,
             #[cfg(feature = "auth")]
             auth: None,
             max_message: DEFAULT_LINE_LIMIT,

@@ -21,7 +21,7 @@ use crate::{
     peer::{KnownTools, ListedTools},
     protocol::{Method, Raw, Revision},
     session::client::Spoken,
-    transport::{messages::Arrival, proxy::ProxyEnvironment, sign_in::Authorizer},
+    transport::{messages::Arrival, network::Network, sign_in::Authorizer},
 };
 
 /// A connection to a server that passes messages on unchanged. Over HTTP it adds the headers that belong to them, and keeps
@@ -60,7 +60,7 @@ impl Relay {
         target: Target,
         headers: &[(String, String)],
         max_message: usize,
-        proxies: &ProxyEnvironment,
+        network: &Network,
         auth: Option<Arc<Authorizer>>,
     ) -> Result<Self, Error> {
         let unsupported =
@@ -71,7 +71,8 @@ impl Relay {
         let mirror =
             Arc::new(move |name: &str, arguments: &str| lock(&known).mirror(name, arguments));
         let mut options = WireOptions::new(max_message, headers, &(mirror as _))?;
-        options.proxy = proxies.proxy_for(url)?.map(Arc::new);
+        options.proxy = network.proxies.proxy_for(url)?.map(Arc::new);
+        options.trust = network.trust.clone();
         options.auth = auth;
         if !target.takes_headers() {
             return Err(unsupported());

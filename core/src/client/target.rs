@@ -73,6 +73,10 @@ impl Target {
     /// For `http`, `https`, `ws` and `wss`, the environment may name a proxy when the client is built: `HTTPS_PROXY` for `https`
     /// and `wss`, `HTTP_PROXY` for `http` and `ws`, `ALL_PROXY` for both, as `http://user:password@host:port`. Loopback
     /// addresses and the hosts in `NO_PROXY` need none; `*` lists every host.
+    ///
+    /// For `https` and `wss` the system's certificates are trusted, or those in the file `SSL_CERT_FILE` and the folders
+    /// `SSL_CERT_DIR` in their place, and those in the file `NODE_EXTRA_CA_CERTS` in addition;
+    /// [`ClientOptions::ca`](super::ClientOptions::ca) replaces them all.
     pub fn url(url: &str) -> Result<Self, Error> {
         Url::parse(url).map(Self::Url)
     }
@@ -162,6 +166,7 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
         Scheme::Http | Scheme::Https => Wire::Http(Box::new(HttpWire::new(HttpOptions {
             url: url.clone(),
             proxy: options.proxy.clone(),
+            trust: options.trust.clone(),
             headers: options.headers.clone(),
             limit,
             mirror: options.mirror.clone(),
@@ -171,7 +176,9 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
         #[cfg(feature = "websocket")]
         Scheme::Ws | Scheme::Wss => {
             let (proxy, headers) = (options.proxy.as_deref(), &options.headers);
-            Wire::Messages(websocket::client::connect(url, proxy, headers, limit).await?)
+            Wire::Messages(
+                websocket::client::connect(url, proxy, &options.trust, headers, limit).await?,
+            )
         }
         #[cfg(not(feature = "websocket"))]
         Scheme::Ws | Scheme::Wss => return Err(Error::without_feature("websocket", url)),

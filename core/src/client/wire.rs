@@ -17,6 +17,7 @@ use crate::{
         proxy::Proxy,
         sign_in::Authorizer,
         stream::LineReader,
+        trust::Trust,
         writer::Writer,
     },
 };
@@ -169,6 +170,7 @@ pub(super) struct WireOptions {
     pub(super) headers: HeaderMap,
     /// The proxy to connect through.
     pub(super) proxy: Option<Arc<Proxy>>,
+    pub(super) trust: Trust,
     pub(super) mirror: Mirror,
     pub(super) session: SessionId,
     /// The credentials for a server over HTTP.
@@ -182,7 +184,8 @@ impl WireOptions {
         mirror: &Mirror,
     ) -> Result<Self, Error> {
         let (headers, mirror) = (read_headers(headers)?, Arc::clone(mirror));
-        Ok(Self { limit, headers, proxy: None, mirror, session: SessionId::default(), auth: None })
+        let (session, trust) = (SessionId::default(), Trust::default());
+        Ok(Self { limit, headers, proxy: None, trust, mirror, session, auth: None })
     }
 
     /// Adds the proxy to an error before the first answer of the server.

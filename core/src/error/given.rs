@@ -56,6 +56,7 @@ pub enum Value {
     Text(String),
     /// A path of the file system, in a type of its own.
     Path(String),
+    Bytes,
     List,
     Object,
     Function,

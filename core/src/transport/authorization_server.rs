@@ -21,7 +21,7 @@ use super::{
         connection::{BodyEnd, read_body},
         server::{AnswerBody, Answered, HeadLimits, Watch, serve_requests},
     },
-    proxy::ProxyEnvironment,
+    network::Network,
     timeouts::Timeouts,
 };
 use crate::{
@@ -73,7 +73,7 @@ struct Accepting(JoinHandle<()>);
 struct Shared {
     issuer: String,
     machine: Mutex<TestServer>,
-    proxies: ProxyEnvironment,
+    network: Network,
 }
 
 impl AuthorizationServer {
@@ -88,7 +88,7 @@ impl AuthorizationServer {
         let port = listener.local_addr().map_err(failed)?.port();
         let issuer = format!("http://127.0.0.1:{port}");
         let machine = Mutex::new(TestServer::new(&issuer, options, &generate_key()?)?);
-        let shared = Arc::new(Shared { issuer, machine, proxies: ProxyEnvironment::read() });
+        let shared = Arc::new(Shared { issuer, machine, network: Network::of_environment() });
         let accepting = Accepting(tokio::spawn(boxed(accept(listener, Arc::clone(&shared)))));
         Ok(Self { shared, _accepting: Arc::new(accepting) })
     }
@@ -264,7 +264,7 @@ async fn answer(shared: &Shared, request: &Request) -> Response {
             }
             Step::Fetch(wanted) => {
                 let url = wanted.url.clone();
-                let fetched = fetch(wanted, &shared.proxies).await;
+                let fetched = fetch(wanted, &shared.network).await;
                 step = shared.lock().resume(&moment(), request, &url, &fetched);
             }
         }

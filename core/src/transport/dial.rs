@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 #[cfg(feature = "simulation")]
 use super::memory_network;
-use super::{ByteStream, Link, Url, proxy::Proxy, url::Scheme};
+use super::{ByteStream, Link, Url, proxy::Proxy, trust::Trust, url::Scheme};
 #[cfg(feature = "auth")]
 use crate::auth::fetch::Reach;
 use crate::error::{Error, ErrorKind};
@@ -25,11 +25,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens a stream to the server at `url`, with TLS if the scheme requires it.
 ///
 /// With a proxy, the stream leads through it; for `http`, where a proxy forwards requests, to the proxy itself.
-pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn ByteStream>, Error> {
+pub(crate) async fn dial(
+    url: &Url,
+    proxy: Option<&Proxy>,
+    trust: &Trust,
+) -> Result<Box<dyn ByteStream>, Error> {
     let opened = async {
         match proxy {
-            Some(proxy) => open_through(proxy, url).await,
-            None => open(url).await,
+            Some(proxy) => open_through(proxy, url, trust).await,
+            None => open(url, trust).await,
         }
     };
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
@@ -46,20 +50,24 @@ pub(crate) async fn dial(url: &Url, proxy: Option<&Proxy>) -> Result<Box<dyn Byt
 
 /// Opens a stream to the server at `url` if its addresses are within reach; nothing in between resolves the name again.
 #[cfg(feature = "auth")]
-pub(crate) async fn dial_within(url: &Url, reach: &Reach) -> Result<Box<dyn ByteStream>, Error> {
+pub(crate) async fn dial_within(
+    url: &Url,
+    reach: &Reach,
+    trust: &Trust,
+) -> Result<Box<dyn ByteStream>, Error> {
     if *reach == Reach::Anywhere {
-        return dial(url, None).await;
+        return dial(url, None, trust).await;
     }
     #[cfg(feature = "simulation")]
     if memory_network::is_host(url.host()) {
-        return dial(url, None).await;
+        return dial(url, None, trust).await;
     }
     let opened = async {
         let addresses = tokio::net::lookup_host((url.host(), url.port())).await;
         let addresses: Vec<_> = addresses.map_err(|it| explain(url, it))?.collect();
         reach::check(url.host(), &addresses, reach).await?;
         let tcp = TcpStream::connect(&*addresses).await.map_err(|it| explain(url, it))?;
-        secure_if_required(url, Box::new(tcp)).await
+        secure_if_required(url, Box::new(tcp), trust).await
     };
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
     opened.unwrap_or_else(|_| {
@@ -71,27 +79,31 @@ pub(crate) async fn dial_within(url: &Url, reach: &Reach) -> Result<Box<dyn Byte
 
 /// Opens a stream that carries one message per line.
 pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
-    let (input, output) = tokio::io::split(dial(url, None).await?);
+    let (input, output) = tokio::io::split(dial(url, None, &Trust::default()).await?);
     Ok(Link::new(input, output))
 }
 
-async fn open(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
+async fn open(url: &Url, trust: &Trust) -> Result<Box<dyn ByteStream>, Error> {
     if url.scheme() == Scheme::Unix {
         return open_socket(url).await;
     }
     let tcp = open_tcp(url).await.map_err(|it| explain(url, it))?;
-    secure_if_required(url, tcp).await
+    secure_if_required(url, tcp, trust).await
 }
 
-async fn open_through(proxy: &Proxy, url: &Url) -> Result<Box<dyn ByteStream>, Error> {
+async fn open_through(
+    proxy: &Proxy,
+    url: &Url,
+    trust: &Trust,
+) -> Result<Box<dyn ByteStream>, Error> {
     let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
     let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
-    let stream = secure_if_required(proxy.url(), tcp).await.map_err(unreachable)?;
+    let stream = secure_if_required(proxy.url(), tcp, trust).await.map_err(unreachable)?;
     if Proxy::forwards(url) {
         return Ok(stream);
     }
     let tunnel = tunnel::open(proxy, stream, url).await?;
-    secure_if_required(url, tunnel).await.map_err(|it| proxy.explain(it))
+    secure_if_required(url, tunnel, trust).await.map_err(|it| proxy.explain(it))
 }
 
 async fn open_tcp(url: &Url) -> io::Result<Box<dyn ByteStream>> {
@@ -108,14 +120,18 @@ async fn open_tcp(url: &Url) -> io::Result<Box<dyn ByteStream>> {
 async fn secure_if_required(
     url: &Url,
     stream: Box<dyn ByteStream>,
+    trust: &Trust,
 ) -> Result<Box<dyn ByteStream>, Error> {
     if !url.scheme().is_secure() {
         return Ok(stream);
     }
     #[cfg(feature = "tls")]
-    return tls::secure(url, stream).await;
+    return tls::secure(url, stream, trust).await;
     #[cfg(not(feature = "tls"))]
-    Err(Error::without_feature("tls", url))
+    {
+        let Trust = trust;
+        Err(Error::without_feature("tls", url))
+    }
 }
 
 #[cfg(unix)]
@@ -160,7 +176,7 @@ mod tests {
         let address = format!("{}:{}", memory_network::HOST, listener.port());
         let proxy = Proxy::parse(&address, "HTTPS_PROXY").expect("a proxy");
         let url = Url::parse("https://shelf.example").expect("a URL");
-        let error = dial(&url, Some(&proxy)).await.err().expect("no connection");
+        let error = dial(&url, Some(&proxy), &Trust::default()).await.err().expect("no connection");
         assert_eq!(error.kind, ErrorKind::Connect);
         let expected =
             format!("the proxy http://{address} (HTTPS_PROXY) opened no connection within 10 s");

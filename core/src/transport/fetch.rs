@@ -13,7 +13,7 @@ use super::{
         body::Whole,
         connection::{self, BodyEnd},
     },
-    proxy::ProxyEnvironment,
+    network::Network,
 };
 use crate::{
     auth::fetch::{FetchError, FetchRequest, FetchResponse, Reach},
@@ -27,14 +27,14 @@ const MAX_HEAD: usize = 64 * 1024;
 /// Sends requests on a tokio runtime.
 pub(crate) struct HyperFetcher {
     runtime: Handle,
-    proxies: Arc<ProxyEnvironment>,
+    network: Arc<Network>,
 }
 
 impl HyperFetcher {
-    /// Creates the fetcher on the current runtime, with the proxies of the environment.
+    /// Creates the fetcher on the current runtime, with the proxies and the trust of the environment.
     pub(crate) fn new() -> Arc<Self> {
-        let proxies = Arc::new(ProxyEnvironment::read());
-        Arc::new(Self { runtime: Handle::current(), proxies })
+        let network = Arc::new(Network::of_environment());
+        Arc::new(Self { runtime: Handle::current(), network })
     }
 }
 
@@ -48,35 +48,32 @@ pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
 
 impl Fetcher for HyperFetcher {
     fn fetch(&self, request: FetchRequest, done: Fetched) {
-        let proxies = Arc::clone(&self.proxies);
+        let network = Arc::clone(&self.network);
         self.runtime.spawn(boxed(async move {
-            done.send(fetch(request, &proxies).await);
+            done.send(fetch(request, &network).await);
         }));
     }
 }
 
-/// Sends a request with the proxies of the environment.
+/// Sends a request with the proxies and the trust of the environment.
 #[cfg(feature = "bindings")]
 pub async fn send(request: FetchRequest) -> Result<FetchResponse, FetchError> {
-    fetch(request, &ProxyEnvironment::read()).await
+    fetch(request, &Network::of_environment()).await
 }
 
 /// Sends a request and reads its answer.
 pub(crate) async fn fetch(
     request: FetchRequest,
-    proxies: &ProxyEnvironment,
+    network: &Network,
 ) -> Result<FetchResponse, FetchError> {
     let limit = request.timeout;
-    let answer = tokio::time::timeout(limit, exchange(request, proxies)).await;
+    let answer = tokio::time::timeout(limit, exchange(request, network)).await;
     answer.unwrap_or(Err(FetchError::TimedOut(limit)))
 }
 
-async fn exchange(
-    request: FetchRequest,
-    proxies: &ProxyEnvironment,
-) -> Result<FetchResponse, FetchError> {
+async fn exchange(request: FetchRequest, network: &Network) -> Result<FetchResponse, FetchError> {
     let (url, max_bytes) = (request.url.clone(), request.max_bytes);
-    let (answer, task) = send_head(request, proxies).await?;
+    let (answer, task) = send_head(request, network).await?;
     let (head, body) = answer.into_parts();
     let mut read = Vec::new();
     match connection::read_body(body, max_bytes, &mut read).await {
@@ -97,17 +94,17 @@ fn failed(error: &dyn std::fmt::Display) -> FetchError {
 /// Sends a request on a connection of its own; returns the head of the answer and the task that reads the connection.
 async fn send_head(
     request: FetchRequest,
-    proxies: &ProxyEnvironment,
+    network: &Network,
 ) -> Result<(Response<Incoming>, AbortHandle), FetchError> {
     let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
     // A proxy would resolve the name of the host itself, so that nobody could check the address.
     let proxy = match request.reach {
         Reach::Public => None,
-        _ => proxies.proxy_for(&url).map_err(|error| failed(&error))?,
+        _ => network.proxies.proxy_for(&url).map_err(|error| failed(&error))?,
     };
     let dialled = match &proxy {
-        Some(proxy) => dial(&url, Some(proxy)).await,
-        None => dial_within(&url, &request.reach).await,
+        Some(proxy) => dial(&url, Some(proxy), &network.trust).await,
+        None => dial_within(&url, &request.reach, &network.trust).await,
     };
     let stream = dialled.map_err(|it| match it.kind {
         ErrorKind::Misuse => FetchError::Url(it.to_string()),
@@ -147,7 +144,7 @@ pub struct OpenResponse {
 /// the caller's to apply. A `Host` header of the request replaces the one of its URL.
 #[cfg(feature = "bindings")]
 pub async fn open(request: FetchRequest) -> Result<OpenResponse, FetchError> {
-    let (answer, task) = send_head(request, &ProxyEnvironment::read()).await?;
+    let (answer, task) = send_head(request, &Network::of_environment()).await?;
     let (head, body) = answer.into_parts();
     Ok(OpenResponse { status: head.status, headers: head.headers, body, task })
 }

@@ -43,7 +43,16 @@ pub(crate) mod memory;
 pub mod memory_network;
 #[cfg(feature = "client")]
 pub(crate) mod messages;
+#[cfg(feature = "client")]
+pub(crate) mod network;
+#[cfg(feature = "client")]
+mod pem;
 pub(crate) mod timeouts;
+#[cfg(all(feature = "client", feature = "tls"))]
+pub(crate) mod trust;
+#[cfg(all(feature = "client", not(feature = "tls")))]
+#[path = "trust/absent.rs"]
+pub(crate) mod trust;
 #[cfg(feature = "client")]
 pub(crate) mod proxy;
 #[cfg(all(feature = "bindings", feature = "client"))]
@@ -73,6 +82,8 @@ pub use child::Command;
 #[doc(hidden)]
 pub use child::Process;
 pub use custom::Transport;
+#[cfg(feature = "client")]
+pub use pem::Pem;
 #[cfg(feature = "client")]
 pub use {
     stream::Link,

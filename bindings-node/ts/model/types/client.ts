@@ -31,7 +31,9 @@ export interface Command {
  *
  * For http, https, ws and wss, the environment may name a proxy when the client connects: `HTTPS_PROXY` for https and wss,
  * `HTTP_PROXY` for http and ws, `ALL_PROXY` for both, as `http://user:password@host:port`. Loopback addresses and the hosts in
- * `NO_PROXY` need none; `*` lists every host. A worker thread's own changes to `process.env` are not seen.
+ * `NO_PROXY` need none; `*` lists every host. For https and wss the system's certificates are trusted, or those in the file
+ * `SSL_CERT_FILE` and the folders `SSL_CERT_DIR` in their place, and those in the file `NODE_EXTRA_CA_CERTS` in addition; the option
+ * `ca` replaces them all. A worker thread's own changes to `process.env` are not seen.
  */
 export type Target =
   | AnyServer
@@ -74,6 +76,16 @@ export interface ClientOptions {
   connectTimeoutMs?: number | undefined;
   /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * The authorities whose certificates of servers are trusted for https and wss, in place of the system's and those of the
+   * environment: the path of a PEM file, or its text or bytes. Default: none.
+   */
+  ca?: string | Uint8Array | undefined;
+  /**
+   * The certificate by which the server knows this client, with its chain, and its private key, each the path of a PEM file, or its
+   * text or bytes. The origin of the URL is shown it, and no other server or proxy. Default: none.
+   */
+  certificate?: { cert: string | Uint8Array; key: string | Uint8Array } | undefined;
   /**
    * The credentials for a server over HTTP, in place of a header: `"oauth"` signs in with the user's browser, as `oauth()` of
    * `gudgeon/auth` does with options; an access token, or a function that returns one and is called again once the server rejects it;

@@ -32,6 +32,12 @@ class Client(Peer):
             `timeout`.
         headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
             {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
+        ca: The authorities whose certificates of servers are trusted for https and wss, in place of the system's and
+            those of the environment (`SSL_CERT_FILE` and `SSL_CERT_DIR`, and `NODE_EXTRA_CA_CERTS` in addition): the
+            path of a PEM file, or its bytes. Default: none.
+        certificate: The certificate by which the server knows this client, with its chain, and its private key:
+            (cert, key), each the path of a PEM file, or its bytes. The URL's own origin is shown it, and no other
+            server or proxy. Default: none.
         auth: The credentials for a server over HTTP, in place of a header: "oauth" signs in with the user's browser, as
             `OAuth(…)` does with options; `ClientCredentials(…)`, `EnterpriseManaged(…)` and `WorkloadIdentity(…)` open
             no browser; any other string is an access token; a function, async or not, returns an access token and is

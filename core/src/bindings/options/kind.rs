@@ -37,6 +37,10 @@ pub enum Kind {
     Origins,
     /// The paths of a certificate chain and of its key.
     KeyPair,
+    /// Certificates in PEM format: the path of a file, or their text. It may have a private key as well.
+    Pem,
+    /// A certificate chain and its key, each as [`Self::Pem`].
+    PemPair,
     /// "memory", or an object with the methods of a store. A string may have a password, as URLs of databases do.
     Store,
 }
@@ -75,7 +79,9 @@ impl Kind {
                 value == Value::Object || matches!(value.as_text(), Some("safe" | "never"))
             }
             Self::Origins => matches!(value, Value::Boolean(_)) || are_texts(given, &value),
-            Self::KeyPair => is_key_pair(language, given, &value),
+            Self::KeyPair => is_pair(language, given, &value, is_path),
+            Self::Pem => is_pem(&value),
+            Self::PemPair => is_pair(language, given, &value, is_pem),
             Self::Store => match value.as_text() {
                 Some(name) => name == "memory",
                 None => STORE_METHODS.iter().all(|it| given.has_method(it)),
@@ -130,6 +136,15 @@ impl Kind {
                 "must be the paths of two PEM files: (\"certificate.pem\", \"key.pem\")".into()
             }
             Self::KeyPair => "must be { cert, key }, the paths of two PEM files".into(),
+            Self::Pem if is_python => "must be the path of a PEM file, or its bytes".into(),
+            Self::Pem => "must be the path of a PEM file, or its text or bytes".into(),
+            Self::PemPair if is_python => {
+                "must be two PEM files, each as path or bytes: (\"certificate.pem\", \"key.pem\")"
+                    .into()
+            }
+            Self::PemPair => {
+                "must be { cert, key }, two PEM files, each as path, text or bytes".into()
+            }
             Self::Store => {
                 let kind = if is_python { "gudgeon.types.Store" } else { "the interface Store" };
                 format!(
@@ -141,7 +156,7 @@ impl Kind {
 
     /// Returns `true` if an error may show a value that is not allowed.
     pub(super) fn may_be_shown(self) -> bool {
-        self != Self::Store
+        !matches!(self, Self::Store | Self::Pem | Self::PemPair)
     }
 
     /// Returns `true` if a value that is not allowed is out of range, and `false` if it is of the wrong type.
@@ -196,15 +211,28 @@ fn is_url(text: &str, is_http: bool) -> bool {
     is_scheme && is_allowed && has_host && !text.contains(char::is_whitespace)
 }
 
-fn is_key_pair(language: Language, given: &impl Given, value: &Value) -> bool {
-    let is_path = |it: &Value| matches!(it, Value::Text(_) | Value::Path(_));
+fn is_path(value: &Value) -> bool {
+    matches!(value, Value::Text(_) | Value::Path(_))
+}
+
+fn is_pem(value: &Value) -> bool {
+    is_path(value) || *value == Value::Bytes
+}
+
+/// Returns `true` for a certificate and its key.
+fn is_pair(
+    language: Language,
+    given: &impl Given,
+    value: &Value,
+    is_part: fn(&Value) -> bool,
+) -> bool {
     if language == Language::TypeScript {
         let entries = if *value == Value::Object { given.entries() } else { Vec::new() };
         return ["cert", "key"].iter().all(|name| {
-            let mut named = entries.iter().filter(|(it, _)| it.value().as_text() == Some(name));
-            named.next().is_some_and(|(_, path)| is_path(&path.value()))
+            let mut named = entries.iter().filter(|(key, _)| key.value().as_text() == Some(name));
+            named.next().is_some_and(|(_, part)| is_part(&part.value()))
         });
     }
     let items = if *value == Value::List { given.items() } else { Vec::new() };
-    items.len() == 2 && items.iter().all(|it| is_path(&it.value()))
+    items.len() == 2 && items.iter().all(|part| is_part(&part.value()))
 }

@@ -165,6 +165,8 @@ const ROWS: &[Row] = &[
     row("max_timeout", TIME_LIMIT, CLIENT),
     row("connect_timeout", TIME_LIMIT, CLIENT),
     row("headers", Kind::Checked, CLIENT),
+    row("ca", Kind::Pem, CLIENT),
+    row("certificate", Kind::PemPair, CLIENT),
     row("auth", Kind::Converted, CLIENT),
     row("client_info", Kind::Converted, CLIENT).python(),
     row("client_info", Kind::Object(" such as { name: \"host\", version: \"1.0\" }"), CLIENT)

@@ -49,6 +49,8 @@ client revision [] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025
 client revision ["bare"] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, or one of 0.7 and bare by itself
 client retry "always" | must be "safe", "never" or a Retry | must be "safe" or "never", or an object { attempts, deadlineMs }
 retry attempts 0 | must be an integer from 1
+client ca 3 | must be the path of a PEM file, or its bytes | must be the path of a PEM file, or its text or bytes
+client certificate "s" | must be two PEM files, each as path or bytes: ("certificate.pem", "key.pem") | must be { cert, key }, two PEM files, each as path, text or bytes
 subscribe uris [3] | must be a list of strings such as "file:///shelf"
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"

@@ -204,6 +204,6 @@ fn to_json<T: Given>(given: &T, depth: usize) -> Option<Json> {
             };
             Json::Object(entries.iter().map(entry).collect::<Option<Map<_, _>>>()?)
         }
-        Value::Function | Value::Other => return None,
+        Value::Bytes | Value::Function | Value::Other => return None,
     })
 }

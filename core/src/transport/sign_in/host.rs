@@ -22,7 +22,7 @@ use crate::{
     },
     driver::{boxed, moment},
     error::{Error, ErrorKind},
-    transport::{fetch::fetch, proxy::ProxyEnvironment},
+    transport::{fetch::fetch, network::Network},
 };
 
 /// The port of the redirect URL if the program handles the redirect and neither an option nor a registration names a port.
@@ -35,7 +35,7 @@ pub(super) struct Host {
     store: OpenStore,
     /// The lock of a renewal, while it lasts.
     renewal: Arc<Mutex<Option<Renewal>>>,
-    proxies: ProxyEnvironment,
+    network: Network,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<(), Error>>>>,
     tickets: AtomicU64,
     listener: Arc<Mutex<Option<Listener>>>,
@@ -43,13 +43,13 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(machine: SignIn, options: SignInOptions, proxies: ProxyEnvironment) -> Self {
+    pub(super) fn new(machine: SignIn, options: SignInOptions, network: Network) -> Self {
         Self {
             machine: Mutex::new(machine),
             store: OpenStore::new(options.store.clone()),
             renewal: Arc::default(),
             options,
-            proxies,
+            network,
             waiting: Mutex::default(),
             tickets: AtomicU64::new(1),
             listener: Arc::default(),
@@ -132,13 +132,13 @@ impl Host {
 
     fn carry_out(&self, task: Task) -> impl Future<Output = Answer> + Send + use<> {
         let options = self.options.clone();
-        let (store, proxies) = (self.store.clone(), self.proxies.clone());
+        let (store, network) = (self.store.clone(), self.network.clone());
         let (listener, renewal) = (Arc::clone(&self.listener), Arc::clone(&self.renewal));
         async move {
             match task {
                 Task::Fetch(request) => {
                     let step = options.on_step.as_ref().map(|_| step_of(&request));
-                    let answer = fetch(request, &proxies).await;
+                    let answer = fetch(request, &network).await;
                     if let (Some(on_step), Some(step)) = (&options.on_step, step) {
                         match &answer {
                             Ok(it) => on_step(format!("{step}: {}", it.status)),

@@ -30,7 +30,7 @@ pub(crate) use self::{
     renewal::{LockCallback, Renewal as RenewalLock},
     store::lock_keyring,
 };
-use super::proxy::ProxyEnvironment;
+use super::network::Network;
 pub(crate) use crate::auth::client::Attempts;
 pub use crate::store::BoxFuture;
 use crate::{
@@ -124,11 +124,7 @@ impl Authorizer {
     }
 
     /// Signs in at the server with this URL, which has no query.
-    pub(crate) fn of_sign_in(
-        target: &str,
-        options: SignInOptions,
-        proxies: ProxyEnvironment,
-    ) -> Self {
+    pub(crate) fn of_sign_in(target: &str, options: SignInOptions, network: Network) -> Self {
         let settings = SignInSettings {
             grant: options.grant.clone(),
             scopes: options.scopes.clone(),
@@ -138,7 +134,7 @@ impl Authorizer {
             user_timeout: options.user_timeout,
         };
         let machine = SignIn::new(target, settings);
-        Self(Kind::SignIn(Arc::new(Host::new(machine, options, proxies))))
+        Self(Kind::SignIn(Arc::new(Host::new(machine, options, network))))
     }
 
     /// Waits until a request may be sent: the store is read, and a token that expires soon is renewed.

@@ -37,7 +37,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
     session::client::Spoken,
-    transport::{Url, messages::Arrival, proxy::Proxy, sign_in::Authorizer},
+    transport::{Url, messages::Arrival, proxy::Proxy, sign_in::Authorizer, trust::Trust},
     wire::headers,
 };
 
@@ -61,6 +61,7 @@ pub(crate) type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send 
 pub(crate) struct HttpOptions {
     pub(crate) url: Url,
     pub(crate) proxy: Option<Arc<Proxy>>,
+    pub(crate) trust: Trust,
     /// The user's headers, sent with every request.
     pub(crate) headers: HeaderMap,
     /// The maximum size of a received message in bytes; longer ones are discarded.
@@ -161,14 +162,14 @@ enum TaskReport {
 
 impl HttpWire {
     pub(crate) fn new(options: HttpOptions) -> Self {
-        let HttpOptions { url, proxy, mut headers, limit, mirror, session, auth } = options;
+        let HttpOptions { url, proxy, trust, mut headers, limit, mirror, session, auth } = options;
         if let Ok(host) = HeaderValue::from_str(&url.authority()) {
             headers.entry(header::HOST).or_insert(host);
         }
         let (sender, reports) = mpsc::channel(MAX_WAITING);
         let (counter, signing_in) = watch::channel(0);
         let shared = Shared {
-            pool: Pool::new(url.clone(), proxy),
+            pool: Pool::new(url.clone(), proxy, trust),
             url,
             headers,
             limit,

@@ -12,7 +12,7 @@ use super::super::{body::Whole, connection};
 use crate::{
     clock,
     error::{Error, ErrorKind},
-    transport::{Url, dial::dial, proxy::Proxy},
+    transport::{Url, dial::dial, proxy::Proxy, trust::Trust},
 };
 
 /// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must
@@ -29,6 +29,7 @@ pub(super) struct Pool {
     url: Url,
     /// The proxy that all connections go through.
     proxy: Option<Arc<Proxy>>,
+    trust: Trust,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -47,8 +48,8 @@ pub(super) struct Lease {
 
 impl Pool {
     /// Creates a pool for the origin of `url`.
-    pub(super) fn new(url: Url, proxy: Option<Arc<Proxy>>) -> Arc<Self> {
-        Arc::new(Self { url, proxy, idle: Mutex::default() })
+    pub(super) fn new(url: Url, proxy: Option<Arc<Proxy>>, trust: Trust) -> Arc<Self> {
+        Arc::new(Self { url, proxy, trust, idle: Mutex::default() })
     }
 
     /// Sends a request, whose URI is a path, and waits for the head of the response. Dropping the future closes the
@@ -103,7 +104,7 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
-        let stream = dial(&self.url, self.proxy.as_deref()).await?;
+        let stream = dial(&self.url, self.proxy.as_deref(), &self.trust).await?;
         let opened = connection::open(stream, MAX_READ_BUFFER).await;
         Ok(opened.map_err(|it| broken(it, true))?.0)
     }
