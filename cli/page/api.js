@@ -5,7 +5,7 @@ import { parse } from "./json.js";
 
 /**
  * @typedef {import("./dom.js").Json} Json
- * @typedef {{ onProgress?: (progress: Json) => void, onStart?: (cancel: () => void) => void }} CallOptions
+ * @typedef {{ onProgress?: (progress: Json) => void, onStart?: (cancel: () => void) => void, onDone?: (event: Json) => void }} CallOptions
  */
 
 /** A failure of a call, with the members that the program sends. */
@@ -86,6 +86,7 @@ async function finish(event) {
     return;
   }
   try {
+    call.options.onDone?.(event);
     call.resolve(event.body ? parse(await body(event.body)) : event.result);
   } catch (error) {
     call.reject(/** @type {Error} */ (error));

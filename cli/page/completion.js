@@ -2,7 +2,7 @@
 // Inputs whose values the server completes.
 
 import { call, capabilities } from "./api.js";
-import { fill, h, newId } from "./dom.js";
+import { fill, h, named, newId } from "./dom.js";
 
 /** @typedef {import("./dom.js").Json} Json */
 
@@ -29,7 +29,7 @@ export function completedInputs(fields, operation) {
     });
     const description = typeof field.description === "string" && field.description ? h("p", { class: "hint" }, field.description) : null;
     return h("div", { class: "field" },
-      h("label", { for: input.id }, String(field.title ?? name), field.required === true && h("span", { class: "required" }, " *")), description, input, list, status);
+      h("label", { for: input.id }, named(name, field.title), field.required === true && h("span", { class: "required" }, " *")), description, input, list, status);
   });
   return { element: h("div", { class: "form-body" }, ...rows), read: given };
 }

@@ -3,7 +3,7 @@
 
 import { call, isConnected, on, post, state } from "./api.js";
 import { describe, failure, raw } from "./content.js";
-import { add, button, fill, h, newId } from "./dom.js";
+import { add, button, fill, h, named, newId } from "./dom.js";
 import { parse, tree } from "./json.js";
 import { outcome } from "./lists.js";
 import { markdown } from "./markdown.js";
@@ -139,7 +139,7 @@ function showServer(place) {
     }
   });
   fill(place, h("h2", {}, "Server"),
-    h("dl", {}, row("Name", info.title ?? info.name), row("Version", info.version), row("Revision", revision), row("Website", info.websiteUrl), row("Session", sessionId)),
+    h("dl", {}, row("Name", named(info.name, info.title)), row("Version", info.version), row("Revision", revision), row("Website", info.websiteUrl), row("Session", sessionId)),
     h("div", { class: "row" }, ping, time));
   if (instructions) add(place, h("h3", {}, "Instructions"), markdown(String(instructions)));
   add(place, h("h3", {}, "Capabilities"), tree(capabilities, 2), anyRequest());

@@ -2,7 +2,7 @@
 // Results of servers: content blocks, contents of resources, messages, structured data and errors.
 
 import { CallError } from "./api.js";
-import { button, copyButton, h, link, media, webUrl } from "./dom.js";
+import { button, copyButton, h, link, media, named, webUrl } from "./dom.js";
 import { tree, write } from "./json.js";
 import { markdown } from "./markdown.js";
 
@@ -14,11 +14,13 @@ const MAX_TEXT = 100_000;
 /**
  * Shows the result of a tool.
  * @param {Json} result
+ * @param {string} [repeated] The member of the result that is left out, because the other says the same.
  * @param {(uri: string) => void} [read] Reads a linked resource.
  */
-export function toolResult(result, read) {
-  const blocks = Array.isArray(result?.content) ? result.content : [];
-  const structured = result?.structuredContent;
+export function toolResult(result, repeated, read) {
+  const content = Array.isArray(result?.content) ? result.content : [];
+  const blocks = repeated === "content" ? content.filter((/** @type {Json} */ block) => block?.type !== "text") : content;
+  const structured = repeated === "structuredContent" ? undefined : result?.structuredContent;
   const isError = result?.isError === true;
   return h("div", { class: isError ? "result problem" : "result" },
     isError && h("p", { class: "tag" }, "The tool reports an error"),
@@ -55,7 +57,7 @@ export function contentBlock(block, read) {
 function resourceLink(block, read) {
   const uri = String(block.uri ?? "");
   return h("div", { class: "resource-link" },
-    h("strong", {}, String(block.title ?? block.name ?? uri)), " ",
+    h("strong", {}, named(block.name, block.title) || uri), " ",
     webUrl(uri) ? link(uri) : h("code", {}, uri), " ",
     block.mimeType && h("span", { class: "tag" }, String(block.mimeType)),
     block.description && h("p", {}, String(block.description)),

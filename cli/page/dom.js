@@ -160,6 +160,16 @@ export function decode(base64) {
 }
 
 /**
+ * Returns the name that the protocol uses, with the title for people beside it where that says something else.
+ * @param {Json} name
+ * @param {Json} title
+ */
+export function named(name, title) {
+  const [own, shown] = [name, title].map(it => (typeof it === "string" ? it : ""));
+  return own && shown && own.toLowerCase() !== shown.toLowerCase() ? `${own} (${shown})` : own || shown || "";
+}
+
+/**
  * Returns a size in words.
  * @param {number} bytes
  */

@@ -1,7 +1,7 @@
 // @ts-check
 // Fields of forms for single values: texts, numbers, choices, files, and JSON.
 
-import { button, decode, formatSize, h, newId } from "./dom.js";
+import { button, decode, formatSize, h, named, newId } from "./dom.js";
 import { number, parse, write } from "./json.js";
 import { choices, limits, text } from "./schema.js";
 
@@ -63,8 +63,7 @@ function labelled(place, input, type, ...more) {
 
 /** @param {Place} place */
 export function title(place) {
-  const given = place.schema.title;
-  return typeof given === "string" && given.toLowerCase() !== place.name.toLowerCase() && place.name ? `${place.name} (${given})` : place.name || String(given ?? "Value");
+  return named(place.name, place.schema.title) || "Value";
 }
 
 /** @param {Place} place @returns {Field} */

@@ -56,7 +56,7 @@ export function listPanel(name, changed, kinds) {
       if (own !== loads) return;
     }
     lists = loaded;
-    note.textContent = loaded.size ? "" : `The server has no ${name.toLowerCase()}.`;
+    note.textContent = [...loaded.values()].some(items => items.length) ? "" : `The server has no ${name.toLowerCase()}.`;
     render();
     refresh();
   };
@@ -132,20 +132,20 @@ export function listPanel(name, changed, kinds) {
 /**
  * Returns the heading of an entry, with its badges and description.
  * @param {string} title
- * @param {string} name
+ * @param {string | null} uri
  * @param {Json} description
  * @param {...string} badges
  */
-export function heading(title, name, description, ...badges) {
+export function heading(title, uri, description, ...badges) {
   return h("div", {},
-    h("h2", {}, title), title !== name && h("p", {}, h("code", {}, name)),
+    h("h2", {}, title), uri !== null && uri !== title && h("p", {}, h("code", {}, uri)),
     badges.length > 0 && h("p", { class: "tags" }, ...badges.map(it => h("span", { class: "tag" }, it))),
     typeof description === "string" && h("p", { class: "description" }, description));
 }
 
 /**
  * Returns a place for the outcome of calls, with their progress and a button that cancels them.
- * @param {(result: Json) => Node} show
+ * @param {(result: Json, repeated?: string) => Node} show Gets the name of the result's member that another one repeats.
  */
 export function outcome(show) {
   const element = h("section", { class: "outcome", "aria-label": "Result", "aria-live": "polite" });
@@ -158,7 +158,10 @@ export function outcome(show) {
     fill(element, row);
     const time = () => h("p", { class: "hint" }, `${(performance.now() - start).toFixed(0)} ms`);
     try {
+      /** @type {string | undefined} */
+      let repeated;
       const result = await call(operation, {
+        onDone: event => (repeated = event.repeated),
         onProgress: event => {
           if (Number(event.total) > 0) {
             bar.max = Number(event.total);
@@ -168,7 +171,7 @@ export function outcome(show) {
         },
         onStart: cancel => row.append(button("Cancel", cancel, { class: "small" })),
       });
-      fill(element, time(), show(result));
+      fill(element, time(), show(result, repeated));
     } catch (error) {
       fill(element, time(), failure(error));
     }

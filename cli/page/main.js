@@ -3,7 +3,7 @@
 
 import { follow, on, state } from "./api.js";
 import { connectionPanel } from "./connection.js";
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { notificationsPanel } from "./notifications.js";
 import { promptsPanel } from "./prompts.js";
 import { showQuestions } from "./questions.js";
@@ -83,7 +83,7 @@ function showStatus(onConnected) {
   const words = { connecting: "Connecting …", disconnected: "Not connected", failed: "Connection failed" };
   const show = () => {
     const { status } = state;
-    const name = status.server?.info.title ?? status.server?.info.name;
+    const name = named(status.server?.info.name, status.server?.info.title);
     const isConnected = status.state === "connected";
     place.textContent = isConnected ? `Connected to ${name || "a server"} (${status.server.revision})` : (words[/** @type {keyof typeof words} */ (status.state)] ?? status.state);
     place.className = status.state;

@@ -3,7 +3,7 @@
 
 import { message, raw } from "./content.js";
 import { completedInputs } from "./completion.js";
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { heading, listPanel, outcome } from "./lists.js";
 import { definition } from "./tools.js";
 
@@ -16,7 +16,7 @@ export function promptsPanel(read) {
     label: "Prompts",
     capability: "prompts",
     key: prompt => String(prompt.name),
-    title: prompt => String(prompt.title ?? prompt.name),
+    title: prompt => named(prompt.name, prompt.title),
     subtitle: prompt => String(prompt.description ?? ""),
     show: prompt => detail(prompt, read),
   }]);
@@ -34,5 +34,5 @@ function detail(prompt, read) {
     event.preventDefault();
     void result.run({ getPrompt: { name, arguments: inputs.read() } });
   } }, fields.length ? inputs.element : h("p", { class: "empty" }, "No arguments."), h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Get")));
-  return h("div", {}, heading(String(prompt.title ?? name), name, prompt.description), form, result.element, definition(prompt));
+  return h("div", {}, heading(named(name, prompt.title), null, prompt.description), form, result.element, definition(prompt));
 }

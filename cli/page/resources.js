@@ -4,7 +4,7 @@
 import { capabilities } from "./api.js";
 import { raw, resourceContent } from "./content.js";
 import { completedInputs } from "./completion.js";
-import { button, fill, formatSize, h } from "./dom.js";
+import { button, fill, formatSize, h, named } from "./dom.js";
 import { heading, listPanel, outcome } from "./lists.js";
 import { subscribe } from "./subscriptions.js";
 import { definition } from "./tools.js";
@@ -12,8 +12,6 @@ import { definition } from "./tools.js";
 /** @typedef {import("./dom.js").Json} Json */
 
 export function resourcesPanel() {
-  /** @param {Json} item */
-  const title = item => String(item.title ?? item.name ?? item.uri ?? item.uriTemplate);
   const panel = listPanel("Resources", "resources", [{
     list: "resources",
     label: "Resources",
@@ -47,11 +45,16 @@ export function resourcesPanel() {
 }
 
 /** @param {Json} item */
+function title(item) {
+  return named(item.name, item.title) || String(item.uri ?? item.uriTemplate);
+}
+
+/** @param {Json} item */
 function resource(item) {
   const uri = String(item.uri);
   const badges = [item.mimeType, typeof item.size === "number" && formatSize(item.size)].filter(it => it).map(String);
   const [element] = reader(uri);
-  return h("div", {}, heading(String(item.title ?? item.name ?? uri), uri, item.description, ...badges), element, definition(item));
+  return h("div", {}, heading(title(item), uri, item.description, ...badges), element, definition(item));
 }
 
 /**
@@ -91,7 +94,7 @@ function template(item) {
     void result.run({ readResource: { uri, variables: inputs.read() } });
   } }, inputs.element, h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Read")));
   const badges = item.mimeType ? [String(item.mimeType)] : [];
-  return h("div", {}, heading(String(item.title ?? item.name ?? uri), uri, item.description, ...badges), form, result.element, definition(item));
+  return h("div", {}, heading(title(item), uri, item.description, ...badges), form, result.element, definition(item));
 }
 
 /**

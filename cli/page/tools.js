@@ -2,7 +2,7 @@
 // The panel of tools.
 
 import { toolResult } from "./content.js";
-import { h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { schemaForm } from "./form.js";
 import { tree } from "./json.js";
 import { heading, listPanel, outcome } from "./lists.js";
@@ -19,17 +19,22 @@ export function toolsPanel(read) {
     label: "Tools",
     capability: "tools",
     key: tool => String(tool.name),
-    title: tool => String(tool.title ?? tool.annotations?.title ?? tool.name),
+    title,
     subtitle: tool => String(tool.description ?? ""),
     show: tool => detail(tool, read),
   }]);
+}
+
+/** @param {Json} tool */
+function title(tool) {
+  return named(tool.name, tool.title ?? tool.annotations?.title);
 }
 
 /** @param {Json} tool @param {(uri: string) => void} read */
 function detail(tool, read) {
   const name = String(tool.name);
   const form = schemaForm(tool.inputSchema ?? {});
-  const result = outcome(it => toolResult(it, read));
+  const result = outcome((it, repeated) => toolResult(it, repeated, read));
   const send = async () => {
     const read = form.read();
     if (!read) return;
@@ -49,7 +54,7 @@ function detail(tool, read) {
   } }, form.element, h("div", { class: "row" }, call, form.toggle, h("span", { class: "hint" }, "Ctrl + Enter calls")));
   const badges = HINTS.filter(([hint]) => typeof tool.annotations?.[hint] === "boolean").map(([hint, label]) => (tool.annotations[hint] ? label : `not ${label}`));
   return h("div", {},
-    heading(String(tool.title ?? tool.annotations?.title ?? name), name, tool.description, ...badges), element, result.element, definition(tool));
+    heading(title(tool), null, tool.description, ...badges), element, result.element, definition(tool));
 }
 
 /**

@@ -14,7 +14,7 @@ from gudgeon import Context, Server
 from gudgeon.errors import ToolError
 from gudgeon.types import Audio, Image, ResourceLink
 
-app = Server("shelf", version="1.0", instructions="Ask for books by their **title**.")
+app = Server("shelf", title="The shelf", version="1.0", instructions="Ask for books by their **title**.")
 
 
 REVIEW = """\
@@ -98,7 +98,7 @@ def measure(data: Annotated[str, Meta(extra_json_schema={"contentEncoding": "bas
     return len(base64.b64decode(data))
 
 
-@app.tool
+@app.tool(title="Write a review")
 def review(style: Literal["short", "long"] = "short") -> str:
     """Write a review in Markdown."""
     return REVIEW
@@ -178,7 +178,7 @@ def large(mebibytes: float = 16) -> str:
     return "x" * int(mebibytes * 1024 * 1024 - 1024) + "needle"
 
 
-@app.resource("shelf://about", mime_type="text/markdown")
+@app.resource("shelf://about", title="About the shelf", mime_type="text/markdown")
 def about() -> str:
     """Tell about the shelf."""
     return "# The shelf\n\nIt has *two* books."
@@ -195,7 +195,7 @@ def titles(value: str) -> list[str]:
     return [it for it in ("Emma", "Ulysses", "Ubik") if it.lower().startswith(value.lower())]
 
 
-@app.prompt
+@app.prompt(title="Ask for advice")
 def recommend(topic: str, tone: str = "plain") -> str:
     """Ask for a book."""
     return f"Recommend a book about {topic} in a {tone} tone."

@@ -47,7 +47,7 @@ window.user = (() => {
             return found && true;
         }, `button ${text}`),
         choose: text => until(() => {
-            const found = all(".choose").find(it => it.querySelector(".name").textContent === text);
+            const found = all(".choose").find(it => name(it.querySelector(".name")).replace(/ \\(.*\\)$/, "") === text);
             found?.click();
             return found && true;
         }, `entry ${text}`),

@@ -87,6 +87,30 @@ async def test_a_tool_is_called_by_its_form(inspector):
     assert "42" in await inspector.text(".result", "42")
 
 
+async def test_names_stand_beside_titles(inspector):
+    await inspector.text("#status", "shelf (The shelf)")
+    for tab, name, title in [
+        ("Tools", "review", "Write a review"),
+        ("Resources", "about", "About the shelf"),
+        ("Prompts", "recommend", "Ask for advice"),
+    ]:
+        await inspector.tab(tab)
+        await inspector.text(".choose .name", f"{name} ({title})")
+        await inspector.do("choose", name)
+        await inspector.text(".detail h2", f"{name} ({title})")
+
+
+async def test_a_result_is_shown_once(inspector):
+    times = "document.querySelector('.result:not([hidden])').innerText.split('WORD').length - 1"
+    await inspector.call("store", title="Emma", pages="300")
+    await inspector.text("[aria-label='Structured content']", "Paper")
+    assert await inspector.page.evaluate(times.replace("WORD", "Paper")) == 1
+    # A string is easier to read as text.
+    await inspector.call("review")
+    await inspector.until("document.querySelector('.result table td')")
+    assert await inspector.page.evaluate(times.replace("WORD", "points")) == 1
+
+
 async def test_a_form_has_nested_values_variants_and_defaults(inspector):
     await inspector.tab("Tools")
     await inspector.do("choose", "store")

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::watch;
 
-use crate::transcript;
+use crate::{render::Repeated, transcript};
 
 /// The maximum number of events, and of their bytes.
 const MAX_EVENTS: usize = 20_000;
@@ -101,8 +101,9 @@ impl Journal {
         self.announce(inner);
     }
 
-    /// Adds the event of a call that ended with this result, JSON.
-    pub fn add_result(&self, call: &str, result: &str) {
+    /// Adds the event of a call that ended with this result, JSON. The page leaves out the part that is
+    /// `repeated`.
+    pub fn add_result(&self, call: &str, result: &str, repeated: Option<Repeated>) {
         let time = self.time();
         let parsed = if result.len() <= INLINE {
             serde_json::from_str::<&RawValue>(result).ok()
@@ -113,7 +114,8 @@ impl Journal {
         let number = inner.last + 1;
         if let Some(result) = parsed {
             // The numbers of the result are to stay as the server wrote them.
-            let event = serde_json::to_string(&Done { kind: "done", number, time, call, result });
+            let done = Done { kind: "done", number, time, call, repeated, result };
+            let event = serde_json::to_string(&done);
             inner.push_json(event.unwrap_or_default());
         } else {
             inner.keep(Body {
@@ -121,7 +123,8 @@ impl Journal {
                 message: None,
                 json: Bytes::copy_from_slice(result.as_bytes()),
             });
-            inner.push("done", time, json!({ "call": call, "body": number }));
+            let done = json!({ "call": call, "body": number, "repeated": repeated });
+            inner.push("done", time, done);
         }
         self.announce(inner);
     }
@@ -227,6 +230,8 @@ struct Done<'a> {
     number: u64,
     time: f64,
     call: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<Repeated>,
     result: &'a RawValue,
 }
 
@@ -355,10 +360,11 @@ mod tests {
     #[test]
     fn a_result_keeps_its_numbers() {
         let journal = Journal::new();
-        journal.add_result("c1", r#"{"n":12345678901234567890.10}"#);
+        journal.add_result("c1", r#"{"n":12345678901234567890.10}"#, Some(Repeated::Content));
         let (events, _) = journal.after(0);
         let json = String::from_utf8(events[0].json.to_vec()).unwrap();
-        assert!(json.contains(r#""result":{"n":12345678901234567890.10}"#), "{json}");
+        let expected = r#""repeated":"content","result":{"n":12345678901234567890.10}"#;
+        assert!(json.contains(expected), "{json}");
     }
 
     #[test]

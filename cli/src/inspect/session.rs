@@ -23,7 +23,7 @@ use super::{
     questions::Questions,
     settings::{Settings, described},
 };
-use crate::{failure::Failure, target::Target};
+use crate::{failure::Failure, render::Repeated, target::Target};
 
 /// The maximum number of calls, and of subscriptions, at the same time.
 const MAX_TASKS: usize = 1_000;
@@ -173,7 +173,10 @@ impl Session {
             // A request that was cancelled meanwhile has its event.
             if session.lock().calls.remove(&call).is_some() {
                 match outcome {
-                    Ok(reply) => session.journal.add_result(&call, reply.result.get()),
+                    Ok(reply) => {
+                        let repeated = Repeated::of(&reply);
+                        session.journal.add_result(&call, reply.result.get(), repeated);
+                    }
                     Err(error) => session
                         .journal
                         .add("done", json!({ "call": call, "error": described(&error) })),

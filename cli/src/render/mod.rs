@@ -8,7 +8,11 @@ use std::path::PathBuf;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use clap::Args;
-use gudgeon::protocol::{BlobResourceContents, ContentBlock, Resource, ResourceContents};
+use gudgeon::{
+    client::Reply,
+    protocol::{BlobResourceContents, CallToolResult, ContentBlock, Resource, ResourceContents},
+};
+use serde::Serialize;
 
 use crate::{escape, failure::Failure, json_text, output};
 
@@ -128,6 +132,29 @@ pub fn is_mirror(texts: &[&str], data: &str) -> bool {
     }
 }
 
+/// The part of a tool's result that says the same as another part, which is easier to read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Repeated {
+    /// The texts, beside structured content that is an object or an array.
+    Content,
+    /// The structured content, beside a text that is its only value.
+    StructuredContent,
+}
+
+impl Repeated {
+    /// Returns the part of a tool's result that the other part repeats; `None` if they differ, or if there is only one.
+    pub fn of(reply: &Reply) -> Option<Self> {
+        let result: CallToolResult = serde_json::from_str(reply.result.get()).ok()?;
+        let structured = result.structured_content.as_ref()?.get();
+        let data = reply.data().unwrap_or(structured);
+        let texts: Vec<_> = result.content.iter().filter_map(ContentBlock::as_text).collect();
+        let is_mirror = is_mirror(&texts, data) || is_mirror(&texts, structured);
+        let is_nested = data.starts_with(['{', '[']);
+        is_mirror.then_some(if is_nested { Self::Content } else { Self::StructuredContent })
+    }
+}
+
 /// Returns blocks as lines, for an error.
 pub fn error_text(blocks: &[ContentBlock]) -> String {
     let lines = blocks.iter().map(|block| match block {
@@ -177,6 +204,8 @@ pub fn size(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gudgeon::protocol::Raw;
+
     use super::*;
 
     #[test]
@@ -194,6 +223,26 @@ mod tests {
             [(&["Three books"][..], "3"), (&[], "[]"), (&["1"], "[1,2]"), (&["3", "4"], "3")]
         {
             assert!(!is_mirror(texts, data), "{texts:?} {data}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_repeated_that_another_says_better() {
+        for (result, repeated) in [
+            (
+                r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}"#,
+                Some(Repeated::Content),
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"*a*"}],"structuredContent":"*a*"}"#,
+                Some(Repeated::StructuredContent),
+            ),
+            (r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"a":1}}"#, None),
+            (r#"{"content":[{"type":"text","text":"{\"a\":1}"}]}"#, None),
+            (r#"{"contents":[]}"#, None),
+        ] {
+            let result: Raw = serde_json::from_str(result).unwrap();
+            assert_eq!(Repeated::of(&Reply::from(result.clone())), repeated, "{result}");
         }
     }
 
