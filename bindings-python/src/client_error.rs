@@ -38,20 +38,10 @@ pub(crate) fn error_json(error: &Error) -> String {
     describe(error, bare_message(error))
 }
 
-/// The Python exceptions add the target and the last lines of stderr themselves.
+/// The Python exceptions add the target themselves.
 fn bare_message(error: &Error) -> &str {
-    let mut message = error.message.as_str();
-    if let Some(target) = &error.target {
-        message = message
-            .strip_prefix(target.as_str())
-            .and_then(|it| it.strip_prefix(": "))
-            .unwrap_or(message);
-    }
-    if let Some(stderr) = &error.stderr {
-        message = message
-            .strip_suffix(stderr.as_str())
-            .and_then(|it| it.strip_suffix("; the end of its standard error:\n"))
-            .unwrap_or(message);
-    }
-    message
+    let message = error.message.as_str();
+    let target = error.target.as_deref();
+    let rest = target.and_then(|target| message.strip_prefix(target)?.strip_prefix(": "));
+    rest.unwrap_or(message)
 }

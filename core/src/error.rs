@@ -243,8 +243,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, " ({hint})"),
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        match &self.stderr {
+            Some(stderr) => write!(f, "; the end of its standard error:\n{stderr}"),
             None => Ok(()),
         }
     }

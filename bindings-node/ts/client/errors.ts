@@ -37,7 +37,8 @@ const URL_ELICITATION_REQUIRED = -32042;
 /** Returns the error; what middleware threw is returned as it is. */
 export function errorOf(reported: ReportedError): Error {
   if (reported.thrown !== undefined) return takeThrown(reported.thrown) as Error;
-  const { kind, message, data, ...details } = reported;
+  const { kind, data, ...details } = reported;
+  const message = details.stderr === undefined ? details.message : `${details.message}; the end of its standard error:\n${details.stderr}`;
   switch (kind) {
     case "misuse":
       return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);

@@ -21,11 +21,7 @@ pub(super) fn with_context(
     error.message = format!("{target}: {}", error.message);
     if is_ours {
         error.exit_status = exit_info.status;
-        if !exit_info.stderr.is_empty() {
-            error.message =
-                format!("{}; the end of its standard error:\n{}", error.message, exit_info.stderr);
-            error.stderr = Some(exit_info.stderr.clone());
-        }
+        error.stderr = Some(exit_info.stderr.clone()).filter(|stderr| !stderr.is_empty());
     }
     error
 }

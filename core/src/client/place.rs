@@ -174,6 +174,8 @@ impl Reader {
         let is_script = !text.contains(' ') && SCRIPTS.iter().any(|it| text.ends_with(it));
         let fix = if self.is_python() && is_script {
             format!("to run that file, write Path({})", quoted(text))
+        } else if let Some(url) = Url::with_scheme(text) {
+            format!("write {}", self.quote(&url))
         } else if self.is_python() {
             format!("a command is a list of words: {}", self.words(text))
         } else {
@@ -192,9 +194,13 @@ impl Reader {
 
     /// Returns the words of a string as a list of the language.
     fn words(self, text: &str) -> String {
-        let quote = |it: &str| if self.is_python() { quoted(it) } else { format!("{it:?}") };
-        let words: Vec<_> = text.split_whitespace().map(quote).collect();
+        let words: Vec<_> = text.split_whitespace().map(|word| self.quote(word)).collect();
         format!("[{}]", words.join(if self.is_python() { ", " } else { "," }))
+    }
+
+    /// Returns a string literal of the language.
+    fn quote(self, text: &str) -> String {
+        if self.is_python() { quoted(text) } else { format!("{text:?}") }
     }
 
     fn is_python(self) -> bool {
@@ -296,6 +302,12 @@ mod tests {
     fn a_command_in_a_string_gets_the_notation_of_the_language() {
         for (language, given, fix) in [
             (Language::Python, "uvx a", "a command is a list of words: ['uvx', 'a']"),
+            (
+                Language::Python,
+                "localhost:8000/mcp",
+                "wss, tcp, unix); write 'http://localhost:8000/mcp'",
+            ),
+            (Language::TypeScript, "a.example/mcp", r#"; write "https://a.example/mcp""#),
             (Language::Python, "server.py", "to run that file, write Path('server.py')"),
             (Language::TypeScript, "npx -y a", r#"write { command: "npx", args: ["-y","a"] }"#),
             (Language::Rust, "npx -y a", r#"write {"command": "npx", "args": ["-y","a"]}"#),

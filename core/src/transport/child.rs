@@ -39,6 +39,8 @@ pub struct Command {
     environment: Vec<(OsString, OsString)>,
     folder: Option<PathBuf>,
     is_quiet: bool,
+    /// The name in errors, instead of the program and its arguments.
+    name: Option<String>,
 }
 
 impl Command {
@@ -50,6 +52,7 @@ impl Command {
             environment: Vec::new(),
             folder: None,
             is_quiet: false,
+            name: None,
         }
     }
 
@@ -80,6 +83,15 @@ impl Command {
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
+        self
+    }
+
+    /// Sets the name of the server in errors; the default is the program with its arguments.
+    #[cfg(feature = "bindings")]
+    #[doc(hidden)] // For the command line.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -189,6 +201,9 @@ impl fmt::Debug for Command {
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            return f.write_str(name);
+        }
         f.write_str(&quoted(&self.program))?;
         self.arguments.iter().try_for_each(|it| write!(f, " {}", quoted(it)))
     }
@@ -474,6 +489,8 @@ mod tests {
 
     #[test]
     fn a_command_shows_as_one_would_type_it() {
-        assert_eq!(Command::new("npx").args(["-y", "a b"]).to_string(), r#"npx -y "a b""#);
+        let command = Command::new("npx").args(["-y", "a b"]);
+        assert_eq!(command.to_string(), r#"npx -y "a b""#);
+        assert_eq!(Command { name: Some("a.py".into()), ..command }.to_string(), "a.py");
     }
 }

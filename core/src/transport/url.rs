@@ -121,6 +121,28 @@ impl Url {
         Ok(Self { scheme, host, port, path })
     }
 
+    /// Returns the URL that a string without a scheme stands for: `http://127.0.0.1:8000/mcp` for `127.0.0.1:8000/mcp`,
+    /// `https://example.com/mcp` for `example.com/mcp`. `None` if it does not look like a host with a port or a path.
+    pub fn with_scheme(text: &str) -> Option<String> {
+        let (authority, rest) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port)),
+            _ => (authority, None),
+        };
+        if port.is_none() && rest.is_empty()
+            || port.is_some_and(|port| port.parse::<u16>().is_err())
+        {
+            return None;
+        }
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let is_address = bare.parse::<IpAddr>().is_ok() || is_loopback(bare);
+        let top = host.rsplit_once('.').map_or("", |(_, top)| top);
+        let is_domain = top.len() > 1 && top.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let scheme = if is_address { Scheme::Http } else { Scheme::Https };
+        let url = format!("{}://{text}", scheme.name());
+        ((is_address || is_domain) && Self::parse(&url).is_ok()).then_some(url)
+    }
+
     /// Returns the scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
@@ -248,12 +270,17 @@ pub(crate) fn without_secrets(text: &str) -> String {
     }
 }
 
-fn no_url(text: &str) -> Error {
-    let (text, schemes) = (without_secrets(text), Scheme::names());
+fn no_url(given: &str) -> Error {
+    let (text, schemes) = (without_secrets(given), Scheme::names());
+    let hint = match Url::with_scheme(given) {
+        Some(url) => format!("write {}", without_secrets(&url)),
+        None => {
+            "write a URL such as http://127.0.0.1:8000/mcp, or pass a command to start a program"
+                .to_owned()
+        }
+    };
     Error::misuse(format!("{text:?} is not a URL that a client can connect to ({schemes})"))
-        .with_hint(
-            "write a URL such as http://127.0.0.1:8000/mcp, or pass a command to start a program",
-        )
+        .with_hint(hint)
 }
 
 fn misuse(text: &str, problem: &str) -> Error {
@@ -357,6 +384,41 @@ mod tests {
         assert!(problem("unix:").contains("unix:/path"));
         assert!(problem("http://h\u{f6}st/").contains("xn--"));
         assert!(problem("http://host/\u{f6}").contains("percent-encode"));
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_gets_one() {
+        for (text, url) in [
+            ("127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp"),
+            ("localhost:8000", "http://localhost:8000"),
+            ("localhost/mcp", "http://localhost/mcp"),
+            ("[::1]:8000/mcp?a=1", "http://[::1]:8000/mcp?a=1"),
+            ("10.0.0.7/mcp", "http://10.0.0.7/mcp"),
+            ("mcp.example.com/mcp", "https://mcp.example.com/mcp"),
+            ("mcp.example.com:8443", "https://mcp.example.com:8443"),
+        ] {
+            assert_eq!(Url::with_scheme(text).as_deref(), Some(url), "{text}");
+            let problem = problem(text);
+            assert!(problem.contains(&format!("write {url}")), "{problem}");
+        }
+        for text in [
+            "docs",
+            "server.py",
+            "server.py:app",
+            "cursor:docs",
+            "localhost",
+            "a b.com/mcp",
+            "./a.py",
+            "../x/y",
+            "a/b",
+            "shop.server:app",
+            "localhost:port/mcp",
+            "/mcp",
+            "127.0.0.1:70000/mcp",
+            "C:\\a",
+        ] {
+            assert_eq!(Url::with_scheme(text), None, "{text}");
+        }
     }
 
     #[test]

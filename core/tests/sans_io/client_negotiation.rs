@@ -9,7 +9,10 @@ use gudgeon::{
 };
 use serde_json::json;
 
-use crate::support::wire::{Scripted, config, discover_result, error, initialize_result, seconds};
+use crate::support::{
+    logs::logged,
+    wire::{Scripted, config, discover_result, error, initialize_result, seconds},
+};
 
 pub(crate) const MODERN: Revision = Revision::V2026_07_28;
 pub(crate) const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
@@ -442,6 +445,21 @@ fn what_a_server_prints_instead_of_messages_is_quoted() {
     let failure = client.failed();
     assert_eq!(failure.kind, ErrorKind::Timeout);
     assert!(failure.message.contains("Welcome!"), "{} {id}", failure.message);
+}
+
+#[test]
+fn what_a_server_prints_beside_its_messages_is_logged() {
+    let lines = logged(|| {
+        let mut client = Scripted::start(&[NEWEST_LEGACY]);
+        client.feed(Input::Frame(b"Starting \x1b[31mup"));
+        expect_legacy(&mut client, "2025-11-25");
+        for line in ["one", "two", "three"] {
+            client.feed(Input::Frame(line.as_bytes()));
+        }
+    });
+    let reason = "which is not a message; over stdio a server must print to standard error";
+    let expected = [r#""Starting \u{1b}[31mup""#, r#""one""#, r#""two""#];
+    assert_eq!(lines, expected.map(|text| format!("the server printed {text}, {reason}")));
 }
 
 #[test]

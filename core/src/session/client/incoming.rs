@@ -8,6 +8,7 @@ use super::{
     ClientSession, LogMessage, Output, Progress, modern,
     negotiate::Phase,
     partial::{self, Partial},
+    stray_output,
     tolerance::{number, number_of},
 };
 use crate::{
@@ -30,9 +31,7 @@ impl ClientSession {
         }
         match Frame::parse(bytes) {
             Frame::One(Err(malformed)) => {
-                if self.server.is_none() {
-                    self.stray_output.push(bytes);
-                }
+                self.report_malformed(&malformed, bytes);
                 let problem = malformed.unreadable.then(|| malformed.message.clone());
                 self.handle_message(now, Err(malformed));
                 if let Some(problem) = problem {
@@ -47,8 +46,11 @@ impl ClientSession {
                     problem = Some(format!("its batch has more than {MAX_BATCH} messages"));
                 }
                 for member in members.into_iter().take(MAX_BATCH) {
-                    if let Err(Malformed { unreadable: true, message, .. }) = &member {
-                        problem.get_or_insert_with(|| message.clone());
+                    if let Err(malformed) = &member {
+                        self.report_malformed(malformed, bytes);
+                        if malformed.unreadable {
+                            problem.get_or_insert_with(|| malformed.message.clone());
+                        }
                     }
                     self.handle_message(now, member);
                 }
@@ -72,9 +74,7 @@ impl ClientSession {
     pub(super) fn handle_last_line(&mut self, now: Instant, line: &[u8]) {
         match Frame::parse(line) {
             Frame::One(Err(malformed)) if malformed.unreadable => {
-                if self.server.is_none() {
-                    self.stray_output.push(line);
-                }
+                self.report_malformed(&malformed, line);
                 self.handle_message(now, Err(malformed));
             }
             _ => self.handle_frame(now, line),
@@ -130,6 +130,32 @@ impl ClientSession {
         }
     }
 
+    /// Logs a frame that is not a message, and keeps it for the error of a connection that can't be established.
+    fn report_malformed(&mut self, malformed: &Malformed, frame: &[u8]) {
+        if matches!(self.phase, Phase::Idle | Phase::Closed(_)) {
+            return;
+        }
+        let (is_text, is_open) = (malformed.unreadable, self.server.is_some());
+        if !is_open {
+            self.stray_output.push(frame, is_text);
+        }
+        // Text during the negotiation is in the error, or logged once the connection is established.
+        if is_text && !is_open {
+            return;
+        }
+        self.malformed += 1;
+        // A server can send millions.
+        if !self.malformed.is_power_of_two() {
+            return;
+        }
+        let (problem, count) = (&*malformed.message, self.malformed);
+        if is_text {
+            stray_output::warn(&stray_output::quoted(frame));
+        } else {
+            tracing::warn!(problem, count, "dropped a malformed frame of the server");
+        }
+    }
+
     fn handle_message(&mut self, now: Instant, message: Result<Message<'_>, Malformed>) {
         if matches!(self.phase, Phase::Idle | Phase::Closed(_)) {
             return;
@@ -158,15 +184,6 @@ impl ClientSession {
                 self.handle_notification(now, &method, &params);
             }
             Err(malformed) => {
-                self.malformed += 1;
-                // A server can send millions.
-                if self.malformed.is_power_of_two() {
-                    tracing::warn!(
-                        problem = malformed.message,
-                        count = self.malformed,
-                        "dropped a malformed frame of the server"
-                    );
-                }
                 // Without a method it can only be meant as the response to the request with its id.
                 if malformed.lacks_method && malformed.id.is_some() {
                     let message =

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{ClientSession, Output, ServerIdentity, calls::seconds, legacy, modern};
+use super::{ClientSession, Output, ServerIdentity, calls::seconds, legacy, modern, stray_output};
 use crate::{
     error::{Error, ErrorKind, option_name},
     protocol::{Dialect, Era, ErrorObject, Implementation, Method, Raw, Revision, code},
@@ -397,13 +397,17 @@ impl ClientSession {
         self.server = Some(Arc::clone(&identity));
         self.phase = Phase::Open;
         self.negotiation = Negotiation::default();
+        if self.stray_output.has_text() {
+            stray_output::warn(&self.stray_output.list());
+        }
         self.outputs.push_back(Output::Ready(identity));
     }
 
     fn fail(&mut self, mut error: Error) {
         self.negotiation.deadline = None;
-        let stray = self.stray_output.quoted();
+        let stray = self.stray_output.list();
         if !stray.is_empty() {
+            error.message.push_str("; what it sent is not a message: ");
             error.message.push_str(&stray);
             error.hint.get_or_insert_with(|| STDOUT_IS_FOR_MESSAGES.to_owned());
         }

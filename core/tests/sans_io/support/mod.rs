@@ -7,6 +7,7 @@ pub(crate) mod conformance;
 pub(crate) mod fixture;
 #[cfg(feature = "auth")]
 pub(crate) mod issuer;
+pub(crate) mod logs;
 pub(crate) mod player;
 pub(crate) mod request;
 pub(crate) mod rounds;
