@@ -78,6 +78,14 @@ impl Failure {
         Self { kind, ..self }
     }
 
+    /// Returns the failure for an error of a server whose standard error nobody sees: the message has its last lines.
+    pub fn with_stderr(mut error: Error) -> Self {
+        if let Some(stderr) = &error.stderr {
+            error.message = format!("{}; the end of its standard error:\n{stderr}", error.message);
+        }
+        error.into()
+    }
+
     /// Returns the message, without the hint.
     pub fn message(&self) -> &str {
         &self.message
@@ -108,6 +116,7 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The message is without the server's standard error, which this program has passed on.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         if let Some(failure) = error.data.as_deref().and_then(failure_in) {

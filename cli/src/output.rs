@@ -12,6 +12,8 @@ use crate::{escape, failure::Failure, json_text};
 
 /// The exit code of a program that is killed by SIGPIPE, as shells expect it.
 const BROKEN_PIPE: i32 = 141;
+/// The number of characters that are shown of a line that is not a message.
+const MAX_STRAY: usize = 200;
 
 /// Writes a line. Where the reader of the output has gone, as in `gudgeon list … | head -1`, the program ends without a
 /// message.
@@ -72,6 +74,19 @@ pub fn columns() -> Option<usize> {
 pub fn note(text: impl Display) {
     // Without a standard error there is no place for the message.
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Tells the user of a line of a server that is not a message.
+pub fn stray(server: &str, line: &[u8]) {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    let mut shown: String = text.chars().take(MAX_STRAY).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    note(format_args!(
+        "{server} printed {shown:?}, which is not a message; over stdio a server must print to standard error"
+    ));
 }
 
 fn checked(written: io::Result<()>) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -93,6 +94,37 @@ def test_a_file_without_a_server_says_so(gudgeon, project, name, text, wanted):
     assert outcome.code == 3 and wanted in outcome.err and outcome.out == ""
     # Only the user's own lines are in a traceback.
     assert "in run_file" not in outcome.err
+
+
+IN_FUNCTION = {
+    "py": "from gudgeon import Server\ndef main():\n    Server('a').run()\nmain()\n",
+    "mjs": 'import { Server } from "gudgeon";\nasync function main() { await new Server("a").run(); }\nmain();\n',
+}
+WITHOUT_LIBRARY = {
+    "py": "import sys\nfor line in sys.stdin:\n    raise SystemExit(line)\n",
+    "mjs": 'process.stdin.on("data", () => process.exit(9));\n',
+}
+
+
+@pytest.mark.parametrize("stdin", ["a pipe", "/dev/null"])
+@pytest.mark.parametrize("suffix", ["py", "mjs"])
+def test_a_file_without_a_server_is_an_error_also_without_any_input(gudgeon, project, suffix, stdin):
+    def run(name, text):
+        (project / name).write_text(text)
+        source = subprocess.DEVNULL if stdin == "/dev/null" else subprocess.PIPE
+        environment = {**gudgeon.environment, "NODE_NO_WARNINGS": "1"}
+        process = subprocess.Popen(
+            gudgeon.words("run", name), stdin=source, stderr=subprocess.PIPE, cwd=project, env=environment, text=True
+        )
+        _, err = process.communicate(timeout=60)
+        return process.returncode, err
+
+    code, err = run(f"neither.{suffix}", "x = 1\n" if suffix == "py" else "export const x = 1;\n")
+    assert code == 2 and f"neither.{suffix} runs no server and " in err, err
+    # A server ends without an error.
+    assert run(f"function.{suffix}", IN_FUNCTION[suffix]) == (0, "")
+    assert run(f"foreign.{suffix}", WITHOUT_LIBRARY[suffix]) == (0, "")
+    assert run(f"defined.{suffix}", FORMS[f"defined.{suffix}"]) == (0, "")
 
 
 def test_a_missing_file_module_or_name_is_an_error(gudgeon, project):

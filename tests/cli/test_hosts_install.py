@@ -116,6 +116,18 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(gudgeon, shelf, host):
     assert files(gudgeon.home) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("hello.py", "import os\nprint('hello')\n"), ("x.mjs", "export const x = 1;\n")]
+)
+def test_a_file_without_a_server_is_not_installed(gudgeon, name, text):
+    (gudgeon.folder / name).write_text(text)
+    outcome = gudgeon("install", name, "--into", "cursor")
+    assert outcome.code == 2 and f"there is no server in {name}: " in outcome.err and "Server(" in outcome.err
+    assert list(files(gudgeon.home)) == [gudgeon.folder / name]
+    # Whoever knows better names the command.
+    assert gudgeon("install", "--into", "cursor", "--", sys.executable, name).code == 0
+
+
 def test_the_rest_of_a_file_is_kept_and_a_backup_is_made(gudgeon, shelf):
     path = gudgeon.home / ".config/zed/settings.json"
     path.parent.mkdir(parents=True)

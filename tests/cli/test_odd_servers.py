@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import sys
 import threading
 
 import pytest
@@ -38,6 +39,29 @@ def test_a_server_that_can_not_be_used_is_an_error(gudgeon, odd, words, kind, co
         assert part in outcome.err
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+def test_what_a_server_writes_to_standard_error_is_shown_once(gudgeon, words, is_file):
+    file = gudgeon.folder / "fails.py"
+    file.write_text("import sys\nsys.exit('the configuration is missing')\n")
+    target = ["fails.py"] if is_file else ["--", sys.executable, "fails.py"]
+    outcome = gudgeon(*targeted(words, target))
+    name = "fails.py" if is_file else f"{sys.executable} fails.py"
+    expected = f"the configuration is missing\nerror: {name}: the server exited with status 1\n"
+    assert (outcome.code, outcome.err) == (3, expected)
+
+
+def test_what_a_server_prints_beside_its_messages_is_quoted(gudgeon, odd):
+    outcome = gudgeon("list", "tools", *odd("chatty"))
+    assert outcome.code == 0 and outcome.out.startswith("find"), outcome
+    warning = 'warning: the server printed "Starting \\u{1b}[31mup", which is not a message; over stdio a server'
+    assert outcome.err.startswith(warning) and outcome.err.count("\n") == 1, outcome.err
+
+
+def test_an_empty_server_says_so(gudgeon):
+    (gudgeon.folder / "empty.py").write_text("from gudgeon import Server\napp = Server('empty')\n")
+    assert gudgeon("list", "empty.py") == (0, "", "the server has no tools, resources or prompts\n")
+
+
 @pytest.mark.parametrize(
     ("target", "code", "part"),
     [
@@ -46,6 +70,8 @@ def test_a_server_that_can_not_be_used_is_an_error(gudgeon, odd, words, kind, co
         (["--", "no-such-program"], 3, "command not found: no-such-program"),
         (["ftp://127.0.0.1/"], 2, "ftp"),
         (["http://"], 2, "http://"),
+        (["127.0.0.1:8000/mcp"], 2, "a URL has a scheme: http://127.0.0.1:8000/mcp"),
+        (["localhost:8000"], 2, "a URL has a scheme: http://localhost:8000"),
     ],
     ids=lambda it: " ".join(it) if isinstance(it, list) else None,
 )

@@ -133,8 +133,8 @@ impl Connection {
             .on_elicit_raw(Arc::clone(&answerer))
             .on_sample_raw(answerer)
             .connect()
-            .await?;
-        Ok(client)
+            .await;
+        client.map_err(Failure::with_stderr)
     }
 
     /// Passes a question of a legacy server on to the command whose call asks it.

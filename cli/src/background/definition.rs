@@ -109,7 +109,8 @@ impl Definition {
             }
             Server::Command { program, arguments, environment, folder } => {
                 // The log of the background process is not for the output of servers.
-                let mut command = Command::new(program).args(arguments).quiet();
+                let mut command = Command::new(program).args(arguments);
+                command = command.named(&self.target).quiet();
                 command.extend(environment.iter().cloned());
                 folder.iter().fold(command, Command::cwd).into()
             }

@@ -138,7 +138,7 @@ pub fn error_object(error: Error) -> ErrorObject {
             let ErrorDetails { message, data, .. } = error.into_details();
             ErrorObject { code, message, data }
         }
-        _ => error_of(&error.into()),
+        _ => error_of(&Failure::with_stderr(error)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
         launch,
     },
     output,
-    target::Target,
+    target::{Target, server_signs},
 };
 
 const EXAMPLES: &str = "\
@@ -244,8 +244,12 @@ fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entr
             Ok(Entry::Url { url: url.clone(), headers: Vec::new() })
         }
         Target::Command(words) => launch::of_command(words, environment),
-        Target::File(file) if file.name().is_none() && launch::serves_itself(file.path()) => {
-            launch::of_file(file.path(), environment)
+        Target::File(file) if file.name().is_none() => {
+            server_signs::check(file.path())?;
+            match launch::serves_itself(file.path()) {
+                true => launch::of_file(file.path(), environment),
+                false => launch::of_run(file, environment),
+            }
         }
         Target::File(file) => launch::of_run(file, environment),
         Target::Configured(server) => {

@@ -107,6 +107,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         is_first = false;
         print(&entries, arguments.long)?;
     }
+    if is_first && asked.is_empty() {
+        interaction.notices.line("the server has no tools, resources or prompts");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -250,11 +250,7 @@ impl Session {
 
     async fn on_server(&mut self, frame: Vec<u8>) {
         let Some(mut message) = RawObject::parse(&frame) else {
-            let text = String::from_utf8_lossy(&frame[..frame.len().min(200)]).into_owned();
-            return output::note(format_args!(
-                "{} wrote to its standard output what is not a message, and must log to standard error: {text}",
-                self.name
-            ));
+            return output::stray(&self.name, &frame);
         };
         self.is_ready = true;
         match message.kind() {

@@ -89,7 +89,9 @@ impl FileTarget {
                 false => format!("there is no file {place:?}"),
             };
             let folder = env::current_dir().unwrap_or_default();
-            let hint = format!("check the path; the current folder is {}", folder.display());
+            let hint = super::url_hint(text).unwrap_or_else(|| {
+                format!("check the path; the current folder is {}", folder.display())
+            });
             return Err(Failure::usage(message).with_hint(hint));
         }
         match name {

@@ -4,6 +4,7 @@ mod configured;
 mod file;
 pub mod interpreter;
 mod script;
+pub mod server_signs;
 
 use std::{ffi::OsString, fmt, path::Path};
 
@@ -73,7 +74,7 @@ impl Target {
             ),
         };
         let hint = "`gudgeon discover` lists configured servers; a command goes after `--`";
-        Err(Failure::usage(message).with_hint(hint))
+        Err(Failure::usage(message).with_hint(url_hint(text).unwrap_or_else(|| hint.into())))
     }
 
     /// Returns whether the server can get an access token: over HTTP and WebSocket.
@@ -108,10 +109,15 @@ impl Target {
             Self::Command(words) => command(words).into(),
             Self::Connection(name) => return background::client::open(name),
             Self::Configured(server) => return configured::builder(server),
-            Self::File(file) => file.launch(None)?.into_command().into(),
+            Self::File(file) => file.launch(None)?.into_command().named(file.to_string()).into(),
         };
         Ok(Client::builder(target))
     }
+}
+
+/// Returns the hint for a URL without its scheme; `None` if the target does not look like one.
+fn url_hint(text: &str) -> Option<String> {
+    transport::Url::with_scheme(text).map(|url| format!("a URL has a scheme: {url}"))
 }
 
 fn command(words: &[OsString]) -> transport::Command {

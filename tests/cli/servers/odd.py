@@ -2,7 +2,7 @@
 
 `silent` never answers, `exits` ends at once, `garbage` prints lines that are no messages, `http` speaks HTTP, and
 `future` speaks a revision that nobody knows. `plain` is a server of 2025-06-18 that checks nothing, and whose tool
-returns structured content without a text.
+returns structured content without a text, and `chatty` the same, which prints at its start.
 """
 
 import json
@@ -71,4 +71,7 @@ match sys.argv[1]:
     case "future":
         serve("2199-01-01")
     case "plain":
+        serve("2025-06-18")
+    case "chatty":
+        send("Starting \x1b[31mup")
         serve("2025-06-18")

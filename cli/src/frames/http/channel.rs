@@ -161,10 +161,7 @@ impl Channel {
     /// Passes a message of the server on to the exchange that it belongs to.
     fn received(&self, frame: Vec<u8>) {
         let Some(mut message) = RawObject::parse(&frame) else {
-            return crate::output::note(format_args!(
-                "the server wrote to its standard output what is not a message: {}",
-                String::from_utf8_lossy(&frame[..frame.len().min(200)])
-            ));
+            return crate::output::stray("the server", &frame);
         };
         let mut state = self.lock();
         match message.kind() {

@@ -6,6 +6,10 @@ import { createRequire } from "node:module";
 import { isatty } from "node:tty";
 import { pathToFileURL } from "node:url";
 
+let isChosen = false;
+let isRunning = false;
+const startsWithoutInput = hasNoInput();
+
 const { GUDGEON_RUNNER_FILE: file, GUDGEON_RUNNER_NAME: name, GUDGEON_RUNNER_AT: at } = process.env;
 
 // A loader of TypeScript is a program of Node as well, which starts the file in another process.
@@ -24,7 +28,7 @@ function start() {
   if (options) process.env.NODE_OPTIONS = options;
   else delete process.env.NODE_OPTIONS;
   for (const name of Object.keys(process.env)) if (name.startsWith("GUDGEON_RUNNER")) delete process.env[name];
-  if (at || name) replaceRun();
+  if (at || name || startsWithoutInput) replaceRun();
   // The event loop is empty: nothing serves, or what was served has ended.
   process.once("beforeExit", () => void serveExported());
 }
@@ -47,13 +51,15 @@ function replaceRun() {
   };
 }
 
-let isChosen = false;
-let isRunning = false;
-
 /** Returns whether standard input was read, or was taken away from the program, as Gudgeon's servers do. */
 function hasServed() {
-  if (at) return isRunning;
-  return (fstatSync(0).isCharacterDevice() && !isatty(0)) || process.stdin.bytesRead > 0;
+  if (at || isRunning) return isRunning;
+  return (!startsWithoutInput && hasNoInput()) || process.stdin.bytesRead > 0 || process.stdin.readableEnded;
+}
+
+/** Returns whether standard input is `/dev/null`. */
+function hasNoInput() {
+  return fstatSync(0).isCharacterDevice() && !isatty(0);
 }
 
 async function serveExported() {

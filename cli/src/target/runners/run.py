@@ -15,6 +15,9 @@ def main():
     check_dependencies(settings["NEEDS"].splitlines(), settings["FILE"])
     at, name = settings["AT"], settings["NAME"]
     served = serve_at(at) if at else []
+    watched = WatchedInput(sys.stdin) if not at and input_is_over() else None
+    if watched:
+        sys.stdin = watched
     place = settings["FILE"] or settings["MODULE"]
     # As a program has it: the file, then the arguments.
     del sys.argv[0]
@@ -27,7 +30,7 @@ def main():
         sys.exit(130)
     if name:
         server = named(values, name, place)
-    elif served or (not at and has_served()):
+    elif served or (not at and has_served(watched)):
         return
     else:
         server = the_only_server(values, place)
@@ -195,8 +198,34 @@ def serve_at(at):
     return served
 
 
-def has_served():
+class WatchedInput:
+    """Standard input that was over before the program began. It records whether the program reads it."""
+
+    is_read = False
+
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        if name in ("buffer", "detach", "fileno", "read", "readline", "readlines"):
+            self.is_read = True
+        return getattr(self.file, name)
+
+    def __iter__(self):
+        self.is_read = True
+        return iter(self.file)
+
+
+def has_served(watched):
     """Returns whether the program has read standard input until its end, as a server does."""
+    if watched is None:
+        return input_is_over()
+    # Gudgeon's servers read the descriptor.
+    return watched.is_read or "gudgeon._serving.stdio" in sys.modules
+
+
+def input_is_over():
+    """Returns whether standard input has nothing more to read."""
     try:
         import fcntl
         import select
