@@ -10,9 +10,10 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "tests/compile_errors.toml"

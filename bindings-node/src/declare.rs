@@ -1,6 +1,11 @@
 //! Declarations as JSON: the JavaScript-specific members. The core reads the others.
 
-use gudgeon::{driver::state_keys, error::Error, framing::DEFAULT_LINE_LIMIT, router::ServerFacts};
+use gudgeon::{
+    driver::{shows_errors, state_keys},
+    error::Error,
+    framing::DEFAULT_LINE_LIMIT,
+    router::ServerFacts,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -18,6 +23,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     let options: ServerOptions = serde_json::from_str(declaration).map_err(|it| {
         Error::misuse(format!("the declaration of this server can't be read: {it}"))
     })?;
+    facts.debug = shows_errors(facts.debug);
     facts.request_state_keys = state_keys(options.request_state_keys)?;
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }

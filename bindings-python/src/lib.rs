@@ -93,6 +93,7 @@ mod _native {
         if super::interpreter::check_is_main().is_err() {
             return Ok(());
         }
+        gudgeon::error::Language::Python.set();
         let py = module.py();
         super::logs::install(py)?;
         py.import("atexit")?.call_method1("register", (module.getattr("flush_logs")?,))?;

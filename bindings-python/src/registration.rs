@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
-    driver::state_keys,
+    driver::{shows_errors, state_keys},
     error::Error,
     router::{Changes, ServerFacts},
 };
@@ -26,6 +26,7 @@ pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions),
     let options: ServerOptions = parse(declaration)?;
     let keys = options.request_state_keys.iter().map(|it| STANDARD.decode(it));
     let keys = keys.collect::<Result<_, _>>().map_err(|it| Error::misuse(it.to_string()))?;
+    facts.debug = shows_errors(facts.debug);
     facts.request_state_keys = state_keys(keys)?;
     Ok((facts, options))
 }

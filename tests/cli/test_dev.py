@@ -68,6 +68,17 @@ def test_a_session_goes_on_after_a_change(gudgeon, file):
         assert code == 0 and "server.py changed" in errors and "serves again" in errors
 
 
+@pytest.mark.parametrize("command", ["dev", "run"])
+def test_callers_see_the_errors_of_handlers_during_development_only(gudgeon, file, command):
+    file.write_text(SERVER + '@app.tool\ndef fail() -> str:\n    raise ValueError("no shelf 12")\n')
+    with Host(gudgeon.start(command, file)) as host:
+        host.initialize()
+        result = host.request(1, "tools/call", name="fail")["result"]
+        assert result["isError"] and ("no shelf 12" in result["content"][0]["text"]) == (command == "dev")
+        _, errors = host.end()
+        assert "ValueError: no shelf 12" in errors and ("raise ToolError(text)" in errors) == (command == "run")
+
+
 def test_the_log_level_of_the_client_goes_on_after_a_change(gudgeon, file):
     file.write_text(SERVER + '@app.tool\nasync def tell(ctx: Context) -> None:\n    ctx.debug("heard")\n')
 

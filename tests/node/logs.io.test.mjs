@@ -61,6 +61,7 @@ test("a server's reports go to its own logger only", async () => {
   assert.ok(await eventually(() => first.lines.length > 0));
   assert.equal(first.lines[0][0], "error");
   assert.match(first.lines[0][1], /no such row/);
+  assert.match(first.lines[0][1], /throw new ToolError\(text\) to say it, or list the class in exposeErrors\n/);
   await client.close();
   assert.deepEqual(second.lines, []);
 });

@@ -137,7 +137,8 @@ def test_the_log_has_the_exception_itself(name: str, behind_middleware: bool, ca
         logged(caplog)
     (record,) = caplog.records
     reference = text.split("(reference ")[1].rstrip(")")
-    assert record.getMessage() == f'tool "{name}" failed (reference {reference})'
+    advice = "the caller does not see why: raise ToolError(text) to say it, or list the class in expose_errors"
+    assert record.getMessage() == f'tool "{name}" failed (reference {reference}); {advice}'
     assert record.exc_info is not None and record.exc_info[1] is raised
     assert caplog.text.count("ValueError: a secret") == 1
 

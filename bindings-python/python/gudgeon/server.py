@@ -36,7 +36,8 @@ class Server(ComponentHost, Running):
         instructions: A description of the server as a whole, for the model.
         page_size: Entries a page of a list. Default 100.
         expose_errors: Exception classes whose text the model may read, beside `ToolError`. Default none.
-        debug: Whether clients see tracebacks. Default False.
+        debug: Whether clients see tracebacks. Default False, unless the environment variable `GUDGEON_DEBUG` is "1",
+            which `gudgeon dev` sets.
         revisions: The protocol revisions that are spoken. Default all five.
         dialects: Older descriptions of the protocol that are understood as well: "0.7", "bare". Default none.
         schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps it.

@@ -37,7 +37,8 @@ Examples:
 
 In a terminal the server is served over HTTP, and a host that starts the command gets it over stdio. When a source file \
 changes, the server starts again; the session of the client goes on, and its lists of tools, resources and prompts are \
-announced as changed. Requests in progress fail with an error that says so.";
+announced as changed. Requests in progress fail with an error that says so. Calls show the errors of Gudgeon's handlers, \
+because GUDGEON_DEBUG is 1 for the server.";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "gudgeon dev [OPTIONS] FILE\n       gudgeon dev [OPTIONS] -- COMMAND...")]
@@ -79,7 +80,12 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let changes = Watching::new(path, &arguments.watch)?.report();
     let name = target.to_string();
-    let start = Arc::new(move || Ok(Process::new(target.launch()?).with_grace(GRACE)));
+    let start = Arc::new(move || {
+        let mut launch = target.launch()?;
+        // The callers of a server under development may see its errors.
+        launch.environment.push(("GUDGEON_DEBUG".into(), "1".into()));
+        Ok(Process::new(launch).with_grace(GRACE))
+    });
     let server = Reloading { name: name.clone(), start, changes };
     let is_http = arguments.http.is_some() || (!arguments.stdio && io::stdin().is_terminal());
     if !is_http {

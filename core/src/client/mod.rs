@@ -93,6 +93,7 @@ pub use self::{
 #[doc(hidden)]
 pub use crate::peer::{ListKind as ListName, ToolData};
 pub use crate::session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity};
+pub use crate::transport::Pem;
 use crate::{
     clock,
     error::{Error, ErrorKind},
@@ -102,7 +103,6 @@ use crate::{
         Members, MethodName, Raw, ReadResourceResult, Root, exact, json,
     },
 };
-pub use crate::transport::Pem;
 
 /// A connected client. Clones share the connection, which closes with the last clone or by [`Self::close`].
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 mod auth;
 #[cfg(feature = "auth")]
 mod auth_proxy;
+mod debug;
 mod endpoint;
 mod hosted;
 mod endpoint_state;
@@ -22,6 +23,7 @@ mod writer;
 
 #[cfg(feature = "auth")]
 pub(crate) use auth::{AuthServer, Fetched, Fetcher, authenticate_request, authenticate_upgrade};
+pub use debug::shows_errors;
 pub use endpoint::{EndpointServer, Shell};
 pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};

@@ -39,13 +39,18 @@ static LANGUAGE: OnceLock<Language> = OnceLock::new();
 
 /// Returns the name of an option, given in snake case, in the language of this build.
 pub fn option_name(name: &str) -> String {
-    LANGUAGE.get().copied().unwrap_or_default().option(name)
+    Language::of_build().option(name)
 }
 
 impl Language {
     /// Sets the language of this build; only the first call has an effect. Default: Rust.
     pub fn set(self) {
         let _ = LANGUAGE.set(self);
+    }
+
+    /// Returns the language of this build.
+    pub(crate) fn of_build() -> Self {
+        LANGUAGE.get().copied().unwrap_or_default()
     }
 
     /// Returns the name of an option, given in snake case, in this language.

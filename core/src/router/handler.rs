@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Prepared, Resolution, middleware, prompt, resource, tool};
+use super::{Prepared, Resolution, hidden_error, middleware, prompt, resource, tool};
 use crate::{
-    error::{Fault, FaultKind, option_name},
+    error::{Fault, FaultKind, Language, option_name},
     protocol::{
         CacheHint, ElicitRequestParams, ElicitRequestUrlParams, MethodName, Raw, Response,
         UrlElicitationRequiredData, code,
@@ -266,15 +266,21 @@ impl<H> ResultBuilder<H> {
                     true => format!("{kind}: {message}\n{traceback}"),
                     false => format!("{} failed: {kind} (reference {reference})", self.place()),
                 };
-                let text = match traceback.is_empty() {
-                    true => format!(
-                        "{} failed (reference {reference}): {kind}: {message}",
-                        self.place()
-                    ),
-                    false => {
-                        format!("{} failed (reference {reference})\n{traceback}", self.place())
-                    }
+                let advice = match debug {
+                    true => None,
+                    false => hidden_error::advice(Language::of_build(), &kind),
                 };
+                let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+                let reason = match traceback.is_empty() {
+                    true => format!(": {kind}: {message}"),
+                    false => String::new(),
+                };
+                let mut text =
+                    format!("{} failed (reference {reference}){reason}{advice}", self.place());
+                if !traceback.is_empty() {
+                    text.push('\n');
+                    text.push_str(&traceback);
+                }
                 let report = Report { place: self.place(), text };
                 return (Fault::new(FaultKind::Handler, said), Some(report));
             }

@@ -8,6 +8,7 @@ mod definition;
 mod dispatch;
 mod failure;
 mod handler;
+mod hidden_error;
 pub mod limits;
 mod lint;
 mod list;

@@ -10,7 +10,7 @@ use super::{Store, store::OwnStore};
 #[cfg(feature = "http")]
 use crate::http::EndpointConfig;
 use crate::{
-    driver::state_keys,
+    driver::{shows_errors, state_keys},
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Implementation, Revision},
@@ -34,7 +34,8 @@ pub struct ServerOptions {
     /// [`SchemaProfile::Portable`], the default, expands `$ref`, which many hosts misread, and rejects recursive types;
     /// [`SchemaProfile::Full`] leaves schemas unchanged.
     pub schema_profile: SchemaProfile,
-    /// If true, callers see the text of panics and hidden errors, which are otherwise only logged. Default: false.
+    /// If true, callers see the text of panics and hidden errors, which are otherwise only logged. Default: false, unless the
+    /// environment variable `GUDGEON_DEBUG` is `1`, which `gudgeon dev` sets.
     pub debug: bool,
     /// The maximum size of a received message in bytes; a longer one is rejected, and the connection stays open.
     /// Default: 16 MiB.
@@ -155,7 +156,7 @@ impl ServerOptions {
         facts.dialects.clone_from(&self.dialects);
         facts.page_size = self.page_size.max(1);
         facts.list_ttl = self.list_ttl;
-        facts.debug = self.debug;
+        facts.debug = shows_errors(self.debug);
         #[cfg(all(feature = "auth", feature = "http"))]
         {
             facts.scope_implies.clone_from(&self.http.scope_implies);

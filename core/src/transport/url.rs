@@ -392,7 +392,7 @@ mod tests {
             ("127.0.0.1:8000/mcp", "http://127.0.0.1:8000/mcp"),
             ("localhost:8000", "http://localhost:8000"),
             ("localhost/mcp", "http://localhost/mcp"),
-            ("[::1]:8000/mcp?a=1", "http://[::1]:8000/mcp?a=1"),
+            ("[::1]:8000/mcp", "http://[::1]:8000/mcp"),
             ("10.0.0.7/mcp", "http://10.0.0.7/mcp"),
             ("mcp.example.com/mcp", "https://mcp.example.com/mcp"),
             ("mcp.example.com:8443", "https://mcp.example.com:8443"),

@@ -143,8 +143,9 @@ async fn a_server_that_dies_in_a_call_is_explained() {
     let client = Client::connect(server("", dies)).await.expect("connects");
     let failure = client.call_tool("pid", ()).await.expect_err("dies");
     assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Lost, Some(-9)));
-    assert!(failure.message.contains("signal 9") && !failure.message.contains("out of luck"));
-    assert!(failure.to_string().contains("out of luck"), "{failure}");
+    assert!(failure.message.ends_with("signal 9"), "{failure}");
+    assert_eq!(failure.stderr.as_deref(), Some("out of luck"));
+    assert!(failure.to_string().ends_with("standard error:\nout of luck"), "{failure}");
     let after = client.call_tool("pid", ()).await.expect_err("gone");
     assert_eq!(after.kind, ErrorKind::Lost);
     client.close().await;

@@ -172,6 +172,10 @@ async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
         logged.contains(reference.trim_end_matches(')')) && logged.contains("a secret"),
         "{logged}"
     );
+    assert!(
+        logged.ends_with("; the caller does not see why: return ToolError::new(text) to say it"),
+        "{logged}"
+    );
     let mut peer =
         Peer::legacy(&Server::new("shelf").options(|it| it.debug = true).tool("crash", crash))
             .await;

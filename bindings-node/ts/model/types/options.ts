@@ -46,7 +46,7 @@ export interface ServerOptions<L = unknown> {
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
   /** Error classes whose messages the model may see. Default: `ToolError` only. */
   exposeErrors?: readonly ErrorClass[] | undefined;
-  /** Shows stack traces to the client. Default: false. */
+  /** Shows stack traces to the client. Default: false, unless the environment variable `GUDGEON_DEBUG` is 1, which `gudgeon dev` sets. */
   debug?: boolean | undefined;
   /** Older protocol descriptions that the server also accepts. Default: none. */
   dialects?: readonly ("0.7" | "bare")[] | undefined;
