@@ -27,7 +27,13 @@ use crate::{
         json,
     },
     session::client::{ListKind, LogMessage, Progress},
-    transport::{network::Network, proxy::ProxyEnvironment, sign_in::Authorizer, trust::Trust},
+    transport::{
+        Url,
+        network::{Connect, Network},
+        proxy::ProxyEnvironment,
+        sign_in::Authorizer,
+        trust::Trust,
+    },
 };
 
 /// Headers that usually hold credentials.
@@ -43,6 +49,7 @@ pub struct ClientBuilder {
     hooks: Hooks,
     questions: Questions,
     proxies: ProxyEnvironment,
+    connect: Option<Connect>,
     keeps_trying: bool,
 }
 
@@ -106,9 +113,19 @@ impl ClientBuilder {
             Target::Url(_) => ProxyEnvironment::read(),
             _ => ProxyEnvironment::default(),
         };
-        let (on_progress, keeps_trying) = (None, false);
+        let (on_progress, connect, keeps_trying) = (None, None, false);
         let middleware = Stack::default();
-        Self { target, options, on_progress, middleware, hooks, questions, proxies, keeps_trying }
+        Self {
+            target,
+            options,
+            on_progress,
+            middleware,
+            hooks,
+            questions,
+            proxies,
+            connect,
+            keeps_trying,
+        }
     }
 
     /// Changes the client's options.
@@ -314,7 +331,7 @@ impl ClientBuilder {
             Target::Url(url) => Trust::new(url, ca.as_ref(), certificate.as_ref())?,
             _ => Trust::default(),
         };
-        Ok(Network { proxies: self.proxies.clone(), trust })
+        Ok(Network { proxies: self.proxies.clone(), trust, connect: self.connect.clone() })
     }
 
     /// Returns the source of the credentials for a server over HTTP. Errors if the options for them are invalid.
@@ -351,6 +368,29 @@ impl ClientBuilder {
         }
         let ClientOptions { headers, max_message, .. } = &self.options;
         Relay::open(self.target, headers, *max_message, &network, auth).await
+    }
+
+    /// Lets the host answer the HTTP requests of the client, those of signing in included. `open` returns a stream on which it
+    /// answers requests for the origin of a URL in HTTP/1.1, unencrypted.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn connected_by(
+        mut self,
+        open: impl Fn(&Url) -> std::io::Result<std::os::unix::net::UnixStream> + Send + Sync + 'static,
+    ) -> Self {
+        self.connect = Some(Arc::new(move |url| {
+            let stream = open(url).and_then(|stream| {
+                stream.set_nonblocking(true)?;
+                tokio::net::UnixStream::from_std(stream)
+            });
+            match stream {
+                Ok(stream) => Ok(Box::new(stream) as _),
+                Err(error) => {
+                    Err(Error::new(ErrorKind::Connect, error.to_string()).caused_by(error))
+                }
+            }
+        }));
+        self
     }
 
     /// Returns whether the client opens a lost connection again.

@@ -71,8 +71,8 @@ impl Relay {
         let mirror =
             Arc::new(move |name: &str, arguments: &str| lock(&known).mirror(name, arguments));
         let mut options = WireOptions::new(max_message, headers, &(mirror as _))?;
-        options.proxy = network.proxies.proxy_for(url)?.map(Arc::new);
-        options.trust = network.trust.clone();
+        options.proxy = network.proxy_for(url)?.map(Arc::new);
+        options.network = network.clone();
         options.auth = auth;
         if !target.takes_headers() {
             return Err(unsupported());

@@ -166,7 +166,7 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
         Scheme::Http | Scheme::Https => Wire::Http(Box::new(HttpWire::new(HttpOptions {
             url: url.clone(),
             proxy: options.proxy.clone(),
-            trust: options.trust.clone(),
+            network: options.network.clone(),
             headers: options.headers.clone(),
             limit,
             mirror: options.mirror.clone(),
@@ -177,7 +177,7 @@ async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
         Scheme::Ws | Scheme::Wss => {
             let (proxy, headers) = (options.proxy.as_deref(), &options.headers);
             Wire::Messages(
-                websocket::client::connect(url, proxy, &options.trust, headers, limit).await?,
+                websocket::client::connect(url, proxy, &options.network, headers, limit).await?,
             )
         }
         #[cfg(not(feature = "websocket"))]

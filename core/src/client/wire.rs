@@ -13,11 +13,11 @@ use crate::{
         Link,
         http::client::{HttpWire, Mirror, SessionId},
         messages::{Arrival, Messages, NOT_READ},
+        network::Network,
         off_thread::beside_other_tasks,
         proxy::Proxy,
         sign_in::Authorizer,
         stream::LineReader,
-        trust::Trust,
         writer::Writer,
     },
 };
@@ -170,7 +170,7 @@ pub(super) struct WireOptions {
     pub(super) headers: HeaderMap,
     /// The proxy to connect through.
     pub(super) proxy: Option<Arc<Proxy>>,
-    pub(super) trust: Trust,
+    pub(super) network: Network,
     pub(super) mirror: Mirror,
     pub(super) session: SessionId,
     /// The credentials for a server over HTTP.
@@ -184,8 +184,8 @@ impl WireOptions {
         mirror: &Mirror,
     ) -> Result<Self, Error> {
         let (headers, mirror) = (read_headers(headers)?, Arc::clone(mirror));
-        let (session, trust) = (SessionId::default(), Trust::default());
-        Ok(Self { limit, headers, proxy: None, trust, mirror, session, auth: None })
+        let (session, network) = (SessionId::default(), Network::default());
+        Ok(Self { limit, headers, proxy: None, network, mirror, session, auth: None })
     }
 
     /// Adds the proxy to an error before the first answer of the server.

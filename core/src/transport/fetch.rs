@@ -100,11 +100,11 @@ async fn send_head(
     // A proxy would resolve the name of the host itself, so that nobody could check the address.
     let proxy = match request.reach {
         Reach::Public => None,
-        _ => network.proxies.proxy_for(&url).map_err(|error| failed(&error))?,
+        _ => network.proxy_for(&url).map_err(|error| failed(&error))?,
     };
     let dialled = match &proxy {
-        Some(proxy) => dial(&url, Some(proxy), &network.trust).await,
-        None => dial_within(&url, &request.reach, &network.trust).await,
+        Some(proxy) => dial(&url, Some(proxy), network).await,
+        None => dial_within(&url, &request.reach, network).await,
     };
     let stream = dialled.map_err(|it| match it.kind {
         ErrorKind::Misuse => FetchError::Url(it.to_string()),

@@ -208,6 +208,12 @@ impl Url {
             && self.host.eq_ignore_ascii_case(&other.host)
     }
 
+    /// Returns the scheme, the host and the port, as in `https://host:8443`.
+    #[cfg(feature = "bindings")]
+    pub fn origin(&self) -> String {
+        format!("{}://{}", self.scheme.name(), self.authority())
+    }
+
     /// Resolves a reference, such as the value of `Location`, against this URL.
     pub fn join(&self, reference: &str) -> Result<Self, Error> {
         let scheme_end = reference.find([':', '/', '?', '#']);

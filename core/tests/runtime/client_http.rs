@@ -474,3 +474,26 @@ async fn many_calls_at_once_are_answered_each_with_its_own() {
         call.await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn cookies_of_a_server_are_sent_back_to_it_and_to_nobody_else() {
+    let sticky = |request: &Seen| {
+        let mut answer = modern(request);
+        for cookie in ["node=7; Path=/; HttpOnly", "other=x; Path=/elsewhere", "safe=x; Secure"] {
+            answer.headers.push(("set-cookie".into(), cookie.into()));
+        }
+        answer
+    };
+    let (mock, other) = (Mock::start(sticky).await, Mock::start(modern).await);
+    let client = connect(&mock).await.unwrap();
+    client.call_tool("echo", json!({})).await.unwrap();
+    let cookies: Vec<_> =
+        mock.seen().iter().map(|seen| seen.header("cookie").map(str::to_owned)).collect();
+    assert_eq!(cookies.first(), Some(&None));
+    assert!(cookies[1..].iter().all(|cookie| cookie.as_deref() == Some("node=7")), "{cookies:?}");
+    // Another client has none of them.
+    connect(&mock).await.unwrap();
+    assert!(mock.seen().last().is_some_and(|seen| seen.header("cookie").is_none()));
+    connect(&other).await.unwrap();
+    assert!(other.seen().iter().all(|seen| seen.header("cookie").is_none()));
+}

@@ -46,10 +46,10 @@ pub(in crate::client) async fn start(
             format!("{name} takes no headers; only HTTP and WebSocket connections have headers");
         return Err(Error::misuse(message));
     }
-    options.trust = config.network.trust.clone();
+    options.network.clone_from(&config.network);
     let nothing = ExitInfo::default();
     if let Target::Url(url) = &target {
-        let proxy = config.network.proxies.proxy_for(url);
+        let proxy = config.network.proxy_for(url);
         options.proxy =
             proxy.map_err(|it| with_context(it, &name, &nothing, "connect"))?.map(Arc::new);
     }

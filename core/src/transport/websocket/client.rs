@@ -24,8 +24,8 @@ use crate::{
         dial::dial,
         http::{body::Whole, client::refused, connection},
         messages::{Arrival, Messages},
+        network::Network,
         proxy::Proxy,
-        trust::Trust,
         writer::Writer,
     },
 };
@@ -60,14 +60,14 @@ struct Upgraded {
 pub(crate) async fn connect(
     url: &Url,
     proxy: Option<&Proxy>,
-    trust: &Trust,
+    network: &Network,
     headers: &HeaderMap,
     limit: usize,
 ) -> Result<Messages, Error> {
-    let socket = match handshake(url, proxy, trust, headers, limit, true).await? {
+    let socket = match handshake(url, proxy, network, headers, limit, true).await? {
         Some(socket) => Some(socket),
         // A server that does not know subprotocols must not name one in its response.
-        None => handshake(url, proxy, trust, headers, limit, false).await?,
+        None => handshake(url, proxy, network, headers, limit, false).await?,
     };
     let socket = socket.ok_or_else(|| failed(NOT_OFFERED))?;
     let (mut output, mut input) = socket.split();
@@ -141,12 +141,12 @@ pub(crate) async fn connect(
 async fn handshake(
     url: &Url,
     proxy: Option<&Proxy>,
-    trust: &Trust,
+    network: &Network,
     headers: &HeaderMap,
     limit: usize,
     asks_subprotocol: bool,
 ) -> Result<Option<Socket>, Error> {
-    let stream = dial(url, proxy, trust).await?;
+    let stream = dial(url, proxy, network).await?;
     let key = generate_key();
     let mut request = Request::new(Whole::default());
     *request.uri_mut() = url.path().parse().map_err(|it| Error::misuse(format!("{url}: {it}")))?;

@@ -3,6 +3,7 @@
 //! [`HttpWire`] belongs to the owner of the session. It alone decides whether a message is sent or queued, and never
 //! blocks. Each exchange is a task that reports through [`TaskReport`].
 
+mod cookies;
 mod events;
 mod exchange;
 mod legacy_sse;
@@ -37,7 +38,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
     session::client::Spoken,
-    transport::{Url, messages::Arrival, proxy::Proxy, sign_in::Authorizer, trust::Trust},
+    transport::{Url, messages::Arrival, network::Network, proxy::Proxy, sign_in::Authorizer},
     wire::headers,
 };
 
@@ -61,7 +62,7 @@ pub(crate) type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send 
 pub(crate) struct HttpOptions {
     pub(crate) url: Url,
     pub(crate) proxy: Option<Arc<Proxy>>,
-    pub(crate) trust: Trust,
+    pub(crate) network: Network,
     /// The user's headers, sent with every request.
     pub(crate) headers: HeaderMap,
     /// The maximum size of a received message in bytes; longer ones are discarded.
@@ -162,14 +163,15 @@ enum TaskReport {
 
 impl HttpWire {
     pub(crate) fn new(options: HttpOptions) -> Self {
-        let HttpOptions { url, proxy, trust, mut headers, limit, mirror, session, auth } = options;
+        let HttpOptions { url, proxy, network, mut headers, limit, mirror, session, auth } =
+            options;
         if let Ok(host) = HeaderValue::from_str(&url.authority()) {
             headers.entry(header::HOST).or_insert(host);
         }
         let (sender, reports) = mpsc::channel(MAX_WAITING);
         let (counter, signing_in) = watch::channel(0);
         let shared = Shared {
-            pool: Pool::new(url.clone(), proxy, trust),
+            pool: Pool::new(url.clone(), proxy, network),
             url,
             headers,
             limit,

@@ -8,11 +8,14 @@ use std::{
 use http::{Request, Response, StatusCode, Uri, header, uri::PathAndQuery};
 use hyper::{body::Incoming, client::conn::http1};
 
-use super::super::{body::Whole, connection};
+use super::{
+    super::{body::Whole, connection},
+    cookies::Cookies,
+};
 use crate::{
     clock,
     error::{Error, ErrorKind},
-    transport::{Url, dial::dial, proxy::Proxy, trust::Trust},
+    transport::{Url, dial::dial, network::Network, proxy::Proxy},
 };
 
 /// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must
@@ -29,7 +32,8 @@ pub(super) struct Pool {
     url: Url,
     /// The proxy that all connections go through.
     proxy: Option<Arc<Proxy>>,
-    trust: Trust,
+    network: Network,
+    cookies: Cookies,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -48,12 +52,12 @@ pub(super) struct Lease {
 
 impl Pool {
     /// Creates a pool for the origin of `url`.
-    pub(super) fn new(url: Url, proxy: Option<Arc<Proxy>>, trust: Trust) -> Arc<Self> {
-        Arc::new(Self { url, proxy, trust, idle: Mutex::default() })
+    pub(super) fn new(url: Url, proxy: Option<Arc<Proxy>>, network: Network) -> Arc<Self> {
+        Arc::new(Self { url, proxy, network, cookies: Cookies::default(), idle: Mutex::default() })
     }
 
-    /// Sends a request, whose URI is a path, and waits for the head of the response. Dropping the future closes the
-    /// connection.
+    /// Sends a request, whose URI is a path, with the cookies that the server set before, and waits for the head of the
+    /// response. Dropping the future closes the connection.
     ///
     /// With `may_repeat`, the request is sent again if a pooled connection turns out to be closed.
     pub(super) async fn send(
@@ -61,6 +65,8 @@ impl Pool {
         mut request: Request<Whole>,
         may_repeat: bool,
     ) -> Result<(Response<Incoming>, Lease), Error> {
+        let path = request.uri().path().to_owned();
+        self.cookies.add(&path, request.headers_mut());
         let forwarder = self.proxy.as_deref().filter(|_| Proxy::forwards(&self.url));
         if let Some(proxy) = forwarder {
             self.address_to(proxy, &mut request)?;
@@ -78,7 +84,10 @@ impl Pool {
                         Some(proxy) if response.status() == PROXY_REFUSES => {
                             Err(proxy.refused(&self.url.host_and_port(), response.status()))
                         }
-                        _ => Ok((response, Lease { pool: Arc::clone(self), sender })),
+                        _ => {
+                            self.cookies.take(&self.url, &path, response.headers());
+                            Ok((response, Lease { pool: Arc::clone(self), sender }))
+                        }
                     };
                 }
                 Err(mut failure) => match failure.take_message().or(copy) {
@@ -104,7 +113,7 @@ impl Pool {
     }
 
     async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
-        let stream = dial(&self.url, self.proxy.as_deref(), &self.trust).await?;
+        let stream = dial(&self.url, self.proxy.as_deref(), &self.network).await?;
         let opened = connection::open(stream, MAX_READ_BUFFER).await;
         Ok(opened.map_err(|it| broken(it, true))?.0)
     }
