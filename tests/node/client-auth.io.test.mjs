@@ -157,6 +157,20 @@ test("programs sign in by themselves", async () => {
   assert.equal(server.forms.at(-1).assertion, "platform");
 });
 
+test("the requests of a sign-in go through the option fetch", async () => {
+  const sent = [];
+  const through = (url, init) => {
+    sent.push(`${init.method} ${new URL(url).pathname}`);
+    return fetch(url, init);
+  };
+  server.forms.length = 0;
+  const client = await Client.connect(server.url, { auth: clientCredentials({ clientId: "me", clientSecret: "s" }), fetch: through, ...OPTIONS });
+  assert.equal((await client.callTool("echo")).text, "done");
+  await client.close();
+  assert.equal(server.forms.length, 1);
+  assert.ok(sent.some((request) => request.includes("/.well-known/")) && sent.includes("POST /token"), sent.join());
+});
+
 test("credentials go to the issuer that the program names", async () => {
   const ways = {
     oauth: (issuer) => oauth({ clientId: "me", clientSecret: "s", onRedirect: agree, issuer }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
 
-import { AuthError, Client, ClientGroup, ConnectFailed } from "gudgeon";
+import { AuthError, Client, ClientGroup, ConnectFailed, Server } from "gudgeon";
 
 import { closing } from "./closing.mjs";
 
@@ -158,4 +158,68 @@ test("headers that can't be sent are refused at once, and their values are not s
       return true;
     });
   }
+});
+
+test("the option fetch sends every request of a client, and streams are read as they arrive", async (t) => {
+  const app = new Server("shelf");
+  let tell;
+  app.tool("slow", {}, async (_, ctx) => {
+    const told = new Promise((resolve) => (tell = resolve));
+    await ctx.progress(1);
+    await told;
+    return "done";
+  });
+  const here = await app.listen("http://127.0.0.1:0/mcp");
+  t.after(() => here.close());
+  for (const revision of ["2025-11-25", "2026-07-28"]) {
+    const sent = [];
+    const through = async (url, init) => {
+      const { origin, pathname } = new URL(url);
+      sent.push([origin, pathname, init.method, init.redirect, init.headers.get("x-tenant")]);
+      // A name that no network knows: the function decides where requests go.
+      assert.equal(origin, "https://shelf.invalid");
+      return fetch(here.url, init);
+    };
+    const client = await Client.connect("https://shelf.invalid/mcp", { revision, fetch: through, headers: { "X-Tenant": "north" } });
+    // The progress arrives before the response is complete.
+    const call = client.callTool("slow", {}, { onProgress: () => tell() });
+    assert.equal((await call).text, "done");
+    await client.close();
+    assert.ok(sent.length >= 2 && sent.some(([, , method]) => method === "POST"), JSON.stringify(sent));
+    for (const [, pathname, , redirect, tenant] of sent) assert.deepEqual([pathname, redirect, tenant], ["/mcp", "manual", "north"]);
+  }
+});
+
+test("a request that the option fetch does not need any more is aborted", async (t) => {
+  const app = new Server("shelf");
+  app.tool("forever", {}, async (_, ctx) => {
+    await ctx.progress(1);
+    await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+  });
+  const here = await app.listen("http://127.0.0.1:0/mcp");
+  t.after(() => here.close());
+  let aborted;
+  const isAborted = new Promise((resolve) => (aborted = resolve));
+  const through = (url, init) => {
+    if (String(init.body).includes("forever")) init.signal.addEventListener("abort", aborted);
+    return fetch(url, init);
+  };
+  const client = await Client.connect(here.url, { revision: "2026-07-28", fetch: through });
+  const controller = new AbortController();
+  const call = client.callTool("forever", {}, { signal: controller.signal, onProgress: () => controller.abort() });
+  await assert.rejects(call, (error) => error.name === "AbortError");
+  await isAborted;
+  await client.close();
+});
+
+test("an error of the option fetch is logged, and the request fails", async () => {
+  const logged = [];
+  const logger = { debug() {}, info() {}, warn() {}, error: (...parts) => logged.push(parts.map(String).join(" ")) };
+  for (const broken of [async () => Promise.reject(new Error("no route")), async () => "no response"]) {
+    const connecting = Client.connect("https://shelf.invalid/mcp", { fetch: broken, logger, retry: "never" });
+    await assert.rejects(connecting, (error) => /shelf\.invalid/.test(error.message));
+  }
+  assert.match(logged[0], /fetch failed: .*no route/);
+  assert.match(logged.at(-1), /the option fetch must return a Response/);
+  await assert.rejects(Client.connect("https://shelf.invalid/mcp", { fetch: 3 }), /^TypeError: Client\.connect\(\): fetch must be a function such as fetch, not 3$/);
 });

@@ -426,6 +426,14 @@ fn hooked(
         let lists = Arc::clone(queue);
         builder = builder.on_list_changed(move |list| lists.changed(list));
     }
+    if settings.has("fetch") {
+        let connections = Arc::clone(queue);
+        builder = builder.connected_by(move |url| {
+            let (ours, theirs) = UnixStream::pair()?;
+            connections.fetch(OwnedFd::from(theirs).into_raw_fd(), &url.origin());
+            Ok(ours)
+        });
+    }
     let asked = Arc::clone(queue);
     questions.register(builder, settings, move |it| asked.ask(it))
 }

@@ -228,6 +228,20 @@ impl Queue {
         );
     }
 
+    /// Queues a connection, a file descriptor on which the option `fetch` answers requests for this origin.
+    pub(super) fn fetch(&self, connection: i32, origin: &str) {
+        self.push(
+            CLIENT,
+            |_| Kind::Event,
+            |entry| {
+                entry.push_str("\"fetch\",");
+                entry.push_str(&connection.to_string());
+                entry.push(',');
+                json::push_string(entry, origin);
+            },
+        );
+    }
+
     /// Wakes the event loop only if it is idle, so that many entries cost one wake-up.
     fn push(&self, to: u64, kind: impl FnOnce(usize) -> Kind, write: impl FnOnce(&mut String)) {
         let mut entry = String::with_capacity(128);

@@ -15,6 +15,7 @@ import type { Meta } from "../model/types/content.js";
 import type { Logger } from "../model/types/logging.js";
 import { errorOf, refusalOf, type ReportedError } from "./errors.js";
 import { contextOf, keepThrown, runMiddleware, takeThrown } from "./middleware.js";
+import { answerByFetch } from "./fetch.js";
 import { answer, type Asked } from "./questions.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -41,6 +42,7 @@ type ServerEvent =
   | readonly ["reconnected", { attempt: number; reason: ReportedError; facts: Facts }]
   | readonly ["ask", number: number, what: Asked | "auth", params: Wire, key?: string]
   | readonly ["middleware", run: number, ticket: number | null, method: string, params: Wire]
+  | readonly ["fetch", connection: number, origin: string]
   | readonly ["closed", reason: string];
 
 /** The options of a request that the native half or this class uses. */
@@ -327,6 +329,11 @@ export class ClientWire {
         const context = ticket === null ? undefined : (caller?.context ?? contextOf(ticket));
         const start = (): void => void this.#runMiddleware(run, { method, params }, caller?.sent);
         return context ? context.runInAsyncScope(start) : start();
+      }
+      case "fetch": {
+        const [, connection, origin] = entry;
+        void answerByFetch(connection, origin, this.#options.fetch as NonNullable<ClientOptions["fetch"]>, this.#logger);
+        return;
       }
       case "closed":
         this.#reason ??= entry[1];

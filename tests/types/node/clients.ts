@@ -22,6 +22,10 @@ const client = await Client.connect(new Server("a"), {
   onSample: async ({ messages }) => messages[0]?.text ?? "",
   roots: async () => ["file:///a", { uri: "file:///b", name: "b" } satisfies Root],
 });
+await Client.connect("https://example.org/mcp", { ca: "ca.pem", certificate: { cert: new Uint8Array(), key: "key.pem" }, fetch });
+await Client.connect("https://example.org/mcp", { fetch: async (url: string, init: RequestInit) => fetch(url, { ...init, cache: "no-store" }) });
+// @ts-expect-error: a certificate has a key
+await Client.connect("https://example.org/mcp", { certificate: { cert: "a.pem" } });
 same<typeof client.instructions, string | undefined>(true);
 
 const any = await client.callTool("a");

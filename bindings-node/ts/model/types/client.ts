@@ -87,6 +87,14 @@ export interface ClientOptions {
    */
   certificate?: { cert: string | Uint8Array; key: string | Uint8Array } | undefined;
   /**
+   * Sends the HTTP requests of this client, those of signing in included, in place of the network: a function like the global
+   * `fetch`, for example one with a dispatcher, a log or a cache. It is given the URL and `method`, `headers`, `body`, `signal`, and
+   * `redirect: "manual"`; it decides itself about proxies, certificates and which hosts may be reached. The client reads the body of
+   * the response as it arrives, and aborts the signal when it needs no more of it. An error of the function is logged, and the request
+   * fails as if the connection were lost. Default: none. WebSockets do not use it.
+   */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
+  /**
    * The credentials for a server over HTTP, in place of a header: `"oauth"` signs in with the user's browser, as `oauth()` of
    * `gudgeon/auth` does with options; an access token, or a function that returns one and is called again once the server rejects it;
    * the result of `clientCredentials()`, `enterpriseManaged()` or `workloadIdentity()`. Sent to the URL's own origin only. Default: none.

@@ -167,6 +167,7 @@ const ROWS: &[Row] = &[
     row("headers", Kind::Checked, CLIENT),
     row("ca", Kind::Pem, CLIENT),
     row("certificate", Kind::PemPair, CLIENT),
+    row("fetch", Kind::Function(" such as fetch"), CLIENT).typescript(),
     row("auth", Kind::Converted, CLIENT),
     row("client_info", Kind::Converted, CLIENT).python(),
     row("client_info", Kind::Object(" such as { name: \"host\", version: \"1.0\" }"), CLIENT)
