@@ -89,6 +89,8 @@ class ClientOptions(TypedDict, total=False):
     max_timeout: float | None
     connect_timeout: float | None
     headers: Mapping[str, str]
+    ca: str | PathLike[str] | bytes
+    certificate: tuple[str | PathLike[str] | bytes, str | PathLike[str] | bytes]
     auth: ClientAuth
     client_info: Implementation | Mapping[str, Any]
     roots: Sequence[str | PathLike[str] | Root] | Callable[[], Any]

@@ -49,14 +49,34 @@ client revision [] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025
 client revision ["bare"] | must be "auto", one or more of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, or one of 0.7 and bare by itself
 client retry "always" | must be "safe", "never" or a Retry | must be "safe" or "never", or an object { attempts, deadlineMs }
 retry attempts 0 | must be an integer from 1
-client ca 3 | must be the path of a PEM file, or its bytes | must be the path of a PEM file, or its text or bytes
-client certificate "s" | must be two PEM files, each as path or bytes: ("certificate.pem", "key.pem") | must be { cert, key }, two PEM files, each as path, text or bytes
 subscribe uris [3] | must be a list of strings such as "file:///shelf"
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"
 http cors "a" | must be a list of strings such as "https://example.org", or True or False | must be a list of strings such as "https://example.org", or true or false
 http tls [] | must be the paths of two PEM files: ("certificate.pem", "key.pem") | must be { cert, key }, the paths of two PEM files
 "#;
+
+#[test]
+fn a_value_that_may_be_a_key_is_not_shown() {
+    for (name, value, python, typescript) in [
+        (
+            "ca",
+            json!(3),
+            "must be the path of a PEM file, or its bytes",
+            "must be the path of a PEM file, or its text or bytes",
+        ),
+        (
+            "certificate",
+            json!("s"),
+            "must be two PEM files, each as path or bytes: (\"certificate.pem\", \"key.pem\")",
+            "must be { cert, key }, two PEM files, each as path, text or bytes",
+        ),
+    ] {
+        assert_eq!(problem(Python, Taker::Client, name, &value), format!("here: {name}= {python}"));
+        let expected = format!("here: {name} {typescript}");
+        assert_eq!(problem(TypeScript, Taker::Client, name, &value), expected);
+    }
+}
 
 #[test]
 fn a_value_that_is_not_allowed_is_described_in_the_words_of_the_language() {
