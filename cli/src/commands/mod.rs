@@ -50,7 +50,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Disconnect(arguments) => connect::disconnect(arguments).await,
         Command::Answer(arguments) => answer::answer(arguments).await,
         Command::Questions(arguments) => answer::questions(arguments).await,
-        Command::Auth(arguments) => auth::run(arguments).await,
+        Command::Auth(arguments) => Box::pin(auth::run(arguments)).await,
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Background(arguments) => background::run(&arguments).await,
         Command::Run(arguments) => run::run(arguments).await,

@@ -23,7 +23,7 @@ const client = await Client.connect(new Server("a"), {
   roots: async () => ["file:///a", { uri: "file:///b", name: "b" } satisfies Root],
 });
 await Client.connect("https://example.org/mcp", { ca: "ca.pem", certificate: { cert: new Uint8Array(), key: "key.pem" }, fetch });
-await Client.connect("https://example.org/mcp", { fetch: async (url: string, init: RequestInit) => fetch(url, { ...init, cache: "no-store" }) });
+await Client.connect("https://example.org/mcp", { fetch: async (url: string, init: RequestInit) => fetch(url, { ...init, redirect: "error" }) });
 // @ts-expect-error: a certificate has a key
 await Client.connect("https://example.org/mcp", { certificate: { cert: "a.pem" } });
 same<typeof client.instructions, string | undefined>(true);
