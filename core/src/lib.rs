@@ -110,7 +110,7 @@ pub use protocol::{Completion, LoggingLevel, Revision};
 #[cfg(feature = "server")]
 pub use server::{
     Audio, CompletionInput, Context, File, Image, Json, List, Prompt, Registry, Resource,
-    ResourceNotFound, SchemaProfile, Server, ServerOptions, Tool, ToolError, ask,
+    ResourceNotFound, SchemaProfile, Server, ServerOptions, State, Tool, ToolError, ask,
 };
 #[cfg(feature = "http")]
 pub use server::{Cors, HttpOptions, HttpService, Listening};

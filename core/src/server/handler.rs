@@ -9,6 +9,7 @@ use super::{
     middleware::{Mounted, Stack},
     pace::Pace,
     parameter::{Parameter, Roles},
+    state::{StateType, States},
     visible::Predicate,
 };
 use crate::{
@@ -26,7 +27,7 @@ pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
     message = "`{Self}` is not a handler",
     label = "not an `async` function with at most four parameters",
     note = "a handler is an `async fn`, or a closure that returns an `async` block; pass the function itself, without calling it",
-    note = "it takes its arguments as one type, a `Context`, both, or neither"
+    note = "it takes its arguments as one type, a `Context`, states (`State<S>`), or nothing; a method of a state is `State::method(S::name)`"
 )]
 pub trait Handler<Form: Signature>: Send + Sync + 'static {
     #[doc(hidden)]
@@ -59,7 +60,7 @@ pub trait HandlerOf<Kind>: Signature {
         Self: Sized;
 }
 
-/// What a handler returns at once: a future.
+/// The immediate return value of a handler: a future.
 #[diagnostic::on_unimplemented(
     message = "this handler is not `async`: it returns `{Self}`, which is not a future",
     note = "write `async fn`, or put the body of the closure into `async move {{ … }}`"
@@ -89,7 +90,11 @@ pub(super) type Components = router::Components<Arc<Erased>>;
 
 /// A type-erased handler.
 pub struct Erased {
-    run: Box<dyn Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync>,
+    run: Box<Run>,
+    /// The states that the handler takes.
+    takes: Vec<StateType>,
+    /// The states of the server that the handler was added to.
+    states: Arc<States>,
     /// A schema by which arguments that arrive as strings, such as those of prompts, are converted.
     decoder: Option<Schema>,
     pub(super) pace: Pace,
@@ -101,12 +106,17 @@ pub struct Erased {
     pub(super) mounted: Vec<Mounted>,
 }
 
+type Run = dyn Fn(String, Context, &Arc<States>) -> BoxFuture<Outcome> + Send + Sync;
+
 impl Erased {
     pub(super) fn new(
-        run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,
+        takes: Vec<StateType>,
+        run: impl Fn(String, Context, &Arc<States>) -> BoxFuture<Outcome> + Send + Sync + 'static,
     ) -> Self {
         Self {
             run: Box::new(run),
+            takes,
+            states: Arc::default(),
             decoder: None,
             pace: Pace::default(),
             visible: None,
@@ -115,16 +125,22 @@ impl Erased {
         }
     }
 
+    /// Gives the handler the states of its server.
+    pub(super) fn join(&mut self, states: &Arc<States>) {
+        states.take(&self.takes);
+        self.states = Arc::clone(states);
+    }
+
     pub(super) fn decode_with(&mut self, schema: Schema) {
         self.decoder = Some(schema);
     }
 
     pub(super) fn call(self: &Arc<Self>, input: String, context: Context) -> BoxFuture<Outcome> {
         match &self.decoder {
-            None => (self.run)(input, context),
+            None => (self.run)(input, context, &self.states),
             Some(schema) => match schema.check_arguments(&input) {
-                Ok(Checked::AsGiven) => (self.run)(input, context),
-                Ok(Checked::Decoded(input)) => (self.run)(input, context),
+                Ok(Checked::AsGiven) => (self.run)(input, context, &self.states),
+                Ok(Checked::Decoded(input)) => (self.run)(input, context, &self.states),
                 Err(violation) => {
                     let message = violation.of(Subject::Parameter).to_string();
                     Box::pin(std::future::ready(Err(Failure::Invalid(message))))
@@ -144,7 +160,7 @@ pub(super) fn mounted(
     let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
     let visible = inner.visible.clone();
-    let mut outer = Erased::new(move |input, context| inner.call(input, context));
+    let mut outer = Erased::new(Vec::new(), move |input, context, _| inner.call(input, context));
     outer.mounted = mounted;
     outer.visible = visible;
     Arc::new(outer)
@@ -189,12 +205,14 @@ macro_rules! forms {
 
             fn erase(handler: impl Handler<Self>) -> Erased {
                 let handler = Arc::new(handler);
-                Erased::new(move |input, context| {
-                    let handler = Arc::clone(&handler);
+                let takes: &[Option<StateType>] = &[$($parameter::state()),*];
+                let takes = takes.iter().flatten().copied().collect();
+                Erased::new(takes, move |input, context, states| {
+                    let (handler, states) = (Arc::clone(&handler), Arc::clone(states));
                     Box::pin(async move {
                         // A handler without parameters reads nothing.
-                        let _ = &input;
-                        let parameters = ($($parameter::read(&input, &context)?,)*);
+                        let _ = (&input, &states);
+                        let parameters = ($($parameter::read(&input, &context, &states)?,)*);
                         handler.call(parameters).future().await.into_reply(&context)
                     })
                 })

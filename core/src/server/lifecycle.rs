@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::{runtime::Handle, sync::Mutex as AsyncMutex};
 
-use super::{Server, ToolError, handler::BoxFuture, run::lock};
+use super::{Server, ToolError, handler::BoxFuture, run::lock, state::States};
 use crate::error::{Error, ErrorKind};
 
 /// A function that runs at each start or shutdown.
@@ -22,6 +22,8 @@ pub(super) struct Lifecycle {
 struct Hooks {
     at_start: Vec<Hook<Result<(), ToolError>>>,
     at_shutdown: Vec<Hook<()>>,
+    /// The states of the server and of those that are mounted into it.
+    states: Vec<Arc<States>>,
 }
 
 /// Shows that a server is served: on a stream, at an address, or in a service. Dropping it ends that on the runtime where
@@ -36,6 +38,8 @@ impl Server {
     /// registration. If one fails, nothing is served: [`Server::run`], [`Server::listen`] and clients in memory return its
     /// error, [`Server::into_service`] answers with 503, and [`Server::serve`] logs it.
     ///
+    /// The value that a hook returns becomes a [`State`](super::State) of the server until its shutdown, unless it is `()`.
+    ///
     /// Hooks run once while the server is served in several ways at a time. They run again, as clones, if it is served again
     /// after its shutdown.
     ///
@@ -46,12 +50,29 @@ impl Server {
     ///     Ok(())
     /// });
     /// ```
-    pub fn on_start<F, Done>(self, hook: F) -> Self
+    ///
+    /// ```
+    /// # use gudgeon::{Server, State};
+    /// struct Shelf {
+    ///     titles: Vec<String>,
+    /// }
+    ///
+    /// let server = Server::new("shelf")
+    ///     .on_start(|| async { Ok(Shelf { titles: vec!["Dune".into()] }) })
+    ///     .tool("count", |shelf: State<Shelf>| async move { shelf.titles.len() });
+    /// ```
+    pub fn on_start<F, Done, S>(self, hook: F) -> Self
     where
         F: FnOnce() -> Done + Clone + Send + 'static,
-        Done: Future<Output = Result<(), ToolError>> + Send + 'static,
+        Done: Future<Output = Result<S, ToolError>> + Send + 'static,
+        S: Send + Sync + 'static,
     {
-        lock(&self.lifecycle.hooks).at_start.push(Box::new(move || Box::pin(hook.clone()())));
+        let states = Arc::clone(self.hub.states());
+        let hook = move || -> BoxFuture<_> {
+            let (started, states) = (hook.clone()(), Arc::clone(&states));
+            Box::pin(async move { Ok(states.start(started.await?)?) })
+        };
+        lock(&self.lifecycle.hooks).at_start.push(Box::new(hook));
         self
     }
 
@@ -69,34 +90,43 @@ impl Server {
 }
 
 impl Lifecycle {
+    pub(super) fn new(states: &Arc<States>) -> Self {
+        let hooks = Hooks { states: vec![Arc::clone(states)], ..Hooks::default() };
+        Self { hooks: Mutex::new(hooks), servings: AsyncMutex::default() }
+    }
+
     /// Adds the hooks of a mounted server, which are taken from it.
     pub(super) fn mount(&self, mounted: &Self) {
-        let Hooks { at_start, at_shutdown } = std::mem::take(&mut *lock(&mounted.hooks));
+        let Hooks { at_start, at_shutdown, states } = std::mem::take(&mut *lock(&mounted.hooks));
         let mut hooks = lock(&self.hooks);
         hooks.at_start.extend(at_start);
         hooks.at_shutdown.extend(at_shutdown);
+        hooks.states.extend(states);
     }
 
-    /// Begins to serve: runs the hooks at start, unless the server is served already. Errors if one of them fails.
+    /// Begins to serve: runs the hooks at start, unless the server is served already. Errors if one of them fails, or if a
+    /// handler takes a state that the server does not have.
     pub(super) async fn serve(self: &Arc<Self>) -> Result<Serving, Error> {
         let mut servings = self.servings.lock().await;
         if *servings == 0
             && let Err(error) = self.start().await
         {
             self.shut_down().await;
-            return Err(Error::new(ErrorKind::Connect, format!("on_start failed: {error}")));
+            return Err(error);
         }
         *servings += 1;
         Ok(Serving { lifecycle: Some(Arc::clone(self)), runtime: Handle::current() })
     }
 
-    async fn start(&self) -> Result<(), ToolError> {
+    async fn start(&self) -> Result<(), Error> {
         let mut next = 0;
         while let Some(started) = self.run(next, |hooks| &hooks.at_start) {
-            started.await?;
+            started.await.map_err(|error| {
+                Error::new(ErrorKind::Connect, format!("on_start failed: {error}"))
+            })?;
             next += 1;
         }
-        Ok(())
+        lock(&self.hooks).states.iter().try_for_each(|states| states.check())
     }
 
     async fn shut_down(&self) {
@@ -104,6 +134,10 @@ impl Lifecycle {
         while let Some(done) = self.run(next, |hooks| &hooks.at_shutdown) {
             done.await;
             next += 1;
+        }
+        let states = lock(&self.hooks).states.clone();
+        for states in states {
+            states.shut_down();
         }
     }
 

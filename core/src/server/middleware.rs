@@ -111,7 +111,7 @@ impl Stack {
     pub(super) fn registered(&self, more: &[String]) -> router::Middleware<Arc<Erased>> {
         let stack = Arc::new(self.clone());
         let own = Arc::clone(&stack);
-        let mut handler = Erased::new(move |input, context| {
+        let mut handler = Erased::new(Vec::new(), move |input, context, _| {
             let stack = Arc::clone(&own);
             Box::pin(async move { pass(&stack, &input, context).await })
         });

@@ -35,6 +35,7 @@ mod run;
 mod schema;
 mod serve;
 mod session;
+mod state;
 mod stdio;
 #[cfg(all(feature = "auth", feature = "http"))]
 pub(crate) mod store;
@@ -66,6 +67,7 @@ pub use self::{
     resolve_inside::resolve_inside,
     resource::{Resource, ResourceParts},
     session::Session,
+    state::{Method, MethodOf, State},
     tool::{Tool, ToolParts},
 };
 use self::{
@@ -77,7 +79,7 @@ use self::{
 };
 /// Types of hidden items.
 #[doc(hidden)]
-pub use self::{handler::Erased, registry::Registered};
+pub use self::{handler::Erased, registry::Registered, state::States};
 use crate::{
     error::Error,
     protocol::Implementation,
@@ -142,10 +144,11 @@ impl Server {
         let info = info.into();
         let checked = check_server(&info.name);
         let components = handler::Components::new(ServerFacts::from(info));
+        let hub = Arc::new(Hub::new(components));
         let server = Self {
-            hub: Arc::new(Hub::new(components)),
+            lifecycle: Arc::new(Lifecycle::new(hub.states())),
+            hub,
             options: ServerOptions::default(),
-            lifecycle: Arc::default(),
             stack: Stack::default(),
             wanted_below: Vec::new(),
         };
@@ -212,7 +215,7 @@ impl Server {
         argument: &str,
         handler: H,
     ) -> Self {
-        let handler = Arc::new(Form::erase(handler));
+        let handler = self.erased(Form::erase(handler));
         let completion =
             Definition::Completion { target: target.into(), argument: argument.into() };
         let added = self.hub.edit(|components| components.add(completion, handler)).map(drop);
@@ -231,7 +234,7 @@ impl Server {
         handler: H,
     ) -> Self {
         let params = Form::arguments().map(|it| it.to_string());
-        let handler = Arc::new(Form::erase(handler));
+        let handler = self.erased(Form::erase(handler));
         let added = self.hub.edit(|components| {
             components.add(Definition::Method(name.into()), handler)?;
             params.map_or(Ok(()), |it| components.check_params(name, &it))
@@ -249,7 +252,7 @@ impl Server {
         name: &str,
         handler: H,
     ) -> Self {
-        let handler = Arc::new(Form::erase(handler));
+        let handler = self.erased(Form::erase(handler));
         let notification = Definition::Notification(name.into());
         let added = self.hub.edit(|components| components.add(notification, handler)).map(drop);
         self.registered(added)
@@ -323,6 +326,12 @@ impl Server {
     /// Returns the registry, which changes the server's tools, resources and prompts while it runs.
     pub fn registry(&self) -> Registry {
         Registry::new(Arc::clone(&self.hub))
+    }
+
+    /// Returns a handler with the states of this server.
+    fn erased(&self, mut handler: Erased) -> Arc<Erased> {
+        handler.join(self.hub.states());
+        Arc::new(handler)
     }
 
     fn set_middleware(&self) {

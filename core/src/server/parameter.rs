@@ -1,6 +1,6 @@
 //! The parameters of handlers.
 
-use std::collections::BTreeMap;
+use std::{any::TypeId, collections::BTreeMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -10,13 +10,14 @@ use super::{
     Context,
     kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
     schema,
+    state::States,
 };
 use crate::router::Failure;
 
 /// 2⁵³; below it, floats represent every integer exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A parameter of a handler: its arguments, or the [`Context`]. Parameters may come in any order.
+/// A parameter of a handler: its arguments, the [`Context`], or a [`State`](super::State). Parameters may come in any order.
 ///
 /// The arguments of tools, resources, prompts and vendor methods are a type that implements [`serde::Deserialize`] and
 /// [`schemars::JsonSchema`], those of notifications one that implements [`serde::Deserialize`]. Those of completions are a
@@ -25,7 +26,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
     message = "`{Self}` can't be a parameter of this handler",
     note = "the arguments of a handler are a type that implements `serde::Deserialize` and `schemars::JsonSchema`",
     note = "the argument of a completion is a `String` or a `CompletionInput`",
-    note = "a `Context` is taken by value: `ctx: Context`"
+    note = "a `Context` and a `State<S>` are taken by value: `ctx: Context`"
 )]
 pub trait Parameter<Kind>: Sized + Send {
     #[doc(hidden)]
@@ -37,8 +38,14 @@ pub trait Parameter<Kind>: Sized + Send {
         None
     }
 
+    /// Returns the type of the state that the parameter is, and its name.
     #[doc(hidden)]
-    fn read(input: &str, context: &Context) -> Result<Self, Failure>;
+    fn state() -> Option<(TypeId, &'static str)> {
+        None
+    }
+
+    #[doc(hidden)]
+    fn read(input: &str, context: &Context, states: &States) -> Result<Self, Failure>;
 }
 
 /// The role of arguments.
@@ -84,19 +91,19 @@ roles!((OfServer, OfServer, OfServer, OfServer));
 impl<Kind> Parameter<Kind> for Context {
     type Role = OfServer;
 
-    fn read(_: &str, context: &Context) -> Result<Self, Failure> {
+    fn read(_: &str, context: &Context, _: &States) -> Result<Self, Failure> {
         Ok(context.clone())
     }
 }
 
-/// Implemented by no kind of handler. With this implementation the compiler says that a reference to a context is the
-/// problem; without it, that there are too many arguments.
+/// Implemented by no kind of handler. With implementations for references the compiler says that a reference to a context
+/// or state is the problem; without them, that there are too many arguments.
 pub trait TakesReferences {}
 
 impl<Kind: TakesReferences> Parameter<Kind> for &Context {
     type Role = OfServer;
 
-    fn read(_: &str, _: &Context) -> Result<Self, Failure> {
+    fn read(_: &str, _: &Context, _: &States) -> Result<Self, Failure> {
         unreachable!("no kind takes references")
     }
 }
@@ -110,7 +117,7 @@ macro_rules! arguments {
                 Some(schema::of_arguments::<A>())
             }
 
-            fn read(input: &str, _: &Context) -> Result<Self, Failure> {
+            fn read(input: &str, _: &Context, _: &States) -> Result<Self, Failure> {
                 from_json(input)
             }
         }
@@ -122,7 +129,7 @@ arguments!(ToolKind, ResourceKind, PromptKind, MethodKind);
 impl<A: DeserializeOwned + Send> Parameter<NotificationKind> for A {
     type Role = OfCaller;
 
-    fn read(input: &str, _: &Context) -> Result<Self, Failure> {
+    fn read(input: &str, _: &Context, _: &States) -> Result<Self, Failure> {
         from_json(input)
     }
 }
@@ -130,7 +137,7 @@ impl<A: DeserializeOwned + Send> Parameter<NotificationKind> for A {
 impl Parameter<CompletionKind> for CompletionInput {
     type Role = OfCaller;
 
-    fn read(input: &str, _: &Context) -> Result<Self, Failure> {
+    fn read(input: &str, _: &Context, _: &States) -> Result<Self, Failure> {
         from_json(input)
     }
 }
@@ -138,7 +145,7 @@ impl Parameter<CompletionKind> for CompletionInput {
 impl Parameter<CompletionKind> for String {
     type Role = OfCaller;
 
-    fn read(input: &str, _: &Context) -> Result<Self, Failure> {
+    fn read(input: &str, _: &Context, _: &States) -> Result<Self, Failure> {
         from_json::<CompletionInput>(input).map(|input| input.value)
     }
 }

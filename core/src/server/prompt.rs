@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler, HandlerOf},
+    handler::{Components, Erased, Handler, HandlerOf},
     kind::PromptKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -91,6 +91,10 @@ impl Prompt {
 impl Sealed for Prompt {}
 
 impl Component for Prompt {
+    fn handler(&mut self) -> &mut Erased {
+        &mut self.handler
+    }
+
     fn register(mut self, components: &mut Components) -> Result<Registered, Error> {
         if let Some(decoder) = self.decoder()? {
             self.handler.decode_with(decoder);

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::{
     changes::{Change, Outer},
     connection::Connection,
-    handler::{self, Components},
+    handler::{self, Components, Erased},
     middleware::Stack,
+    state::States,
     visible::VisibilityFilter,
 };
 use crate::{error::Error, router::List, session::server::ListKind};
@@ -23,6 +24,10 @@ use crate::{error::Error, router::List, session::server::ListKind};
     note = "add a `Tool`, a `Resource` or a `Prompt`, such as `Tool::new(\"name\", handler)`"
 )]
 pub trait Component: sealed::Sealed {
+    /// Returns the handler, to give it the states of its server.
+    #[doc(hidden)]
+    fn handler(&mut self) -> &mut Erased;
+
     #[doc(hidden)]
     fn register(self, components: &mut Components) -> Result<Registered, Error>;
 }
@@ -141,6 +146,8 @@ pub(super) fn warn(warnings: &[String]) {
 /// The current tools, resources and prompts, and the connections to notify of changes.
 pub(super) struct Hub {
     state: Mutex<State>,
+    /// The values that handlers share.
+    states: Arc<States>,
     visibility_filter: Arc<VisibilityFilter>,
 }
 
@@ -167,8 +174,13 @@ impl Hub {
     pub(super) fn new(components: Components) -> Self {
         Self {
             state: Mutex::new(State { components, outer: None, connections: Vec::new() }),
+            states: Arc::default(),
             visibility_filter: Arc::default(),
         }
+    }
+
+    pub(super) fn states(&self) -> &Arc<States> {
+        &self.states
     }
 
     /// Returns the filter that decides which items a principal sees.
@@ -190,7 +202,8 @@ impl Hub {
     }
 
     /// Adds an item and logs reasons why known hosts will not accept it.
-    pub(super) fn add(&self, component: impl Component) -> Result<(), Error> {
+    pub(super) fn add(&self, mut component: impl Component) -> Result<(), Error> {
+        component.handler().join(&self.states);
         self.grow(|components| component.register(components))
     }
 

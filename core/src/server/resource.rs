@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler, HandlerOf},
+    handler::{Components, Erased, Handler, HandlerOf},
     kind::ResourceKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -204,6 +204,10 @@ impl Resource {
 impl Sealed for Resource {}
 
 impl Component for Resource {
+    fn handler(&mut self) -> &mut Erased {
+        &mut self.handler
+    }
+
     fn register(self, components: &mut Components) -> Result<Registered, Error> {
         let key = self.parts.uri.clone();
         let (list, warnings) = match self.parts.is_template {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     entry::Entry,
-    handler::{Components, Handler, HandlerOf},
+    handler::{Components, Erased, Handler, HandlerOf},
     kind::ToolKind,
     registry::{Component, Registered, sealed::Sealed},
     schema,
@@ -147,6 +147,10 @@ impl Tool {
 impl Sealed for Tool {}
 
 impl Component for Tool {
+    fn handler(&mut self) -> &mut Erased {
+        &mut self.handler
+    }
+
     fn register(self, components: &mut Components) -> Result<Registered, Error> {
         let Self { parts, handler, options, enabled, .. } = self;
         let place = |which: &str| format!("the {which} schema of tool {:?}", parts.name);

@@ -57,6 +57,7 @@ mod server_results;
 mod server_running;
 #[cfg(unix)]
 mod server_signals;
+mod server_state;
 mod server_store;
 mod server_logs;
 mod server_waiting;

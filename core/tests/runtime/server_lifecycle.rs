@@ -138,7 +138,8 @@ async fn hooks_run_around_clients_in_memory() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_start_is_reported_to_whoever_serves() {
-    let server = Server::new("shelf").on_start(|| async { Err(ToolError::new("no database")) });
+    let server =
+        Server::new("shelf").on_start(|| async { Err::<(), _>(ToolError::new("no database")) });
     let failed = server.listen(memory::HTTP).await.unwrap_err();
     assert_eq!(failed.to_string(), "on_start failed: no database");
     for target in [gudgeon::client::Target::from(&server), TestServer::from(&server).into()] {

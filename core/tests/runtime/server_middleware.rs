@@ -368,7 +368,7 @@ async fn hooks_run_in_order_and_a_failed_start_serves_nothing() {
     let server = Server::new("outer")
         .on_start(start("outer"))
         .mount("in", inner)
-        .on_start(|| async { Err(ToolError::new("no database")) })
+        .on_start(|| async { Err::<(), _>(ToolError::new("no database")) })
         .on_start(start("never"))
         .on_shutdown(note("outer over"));
     let failed = server.run("http://127.0.0.1:0/mcp").await.unwrap_err();

@@ -1,19 +1,21 @@
 //! An MCP server that searches a folder of Markdown: `docsearch [folder]`, by default this repository's own.
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use docsearch_index::{Heading, Hit, Index};
 use gudgeon::protocol::ErrorCode;
-use gudgeon::{Completion, Context, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError};
+use gudgeon::{
+    Completion, Context, Prompt, Resource, ResourceNotFound, Server, State, Tool, ToolError,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
-    std::env::args_os().nth(1).map_or_else(|| own.into(), PathBuf::from)
-});
-static INDEX: Mutex<Option<Arc<Index>>> = Mutex::new(None);
+/// The state of the server: a folder, and its index, which is created when it is first needed.
+struct Documents {
+    folder: PathBuf,
+    index: Mutex<Option<Arc<Index>>>,
+}
 
 #[derive(Deserialize, JsonSchema)]
 struct SearchArgs {
@@ -52,42 +54,56 @@ fn ten() -> usize {
     10
 }
 
-/// The index of this process, created when it is first needed.
-fn index(ctx: &Context) -> Result<Arc<Index>, ToolError> {
-    let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*index {
-        Some(made) => Ok(Arc::clone(made)),
-        None => Ok(Arc::clone(index.insert(read_folder(ctx)?))),
+impl Documents {
+    fn new(folder: PathBuf) -> Self {
+        Self { folder, index: Mutex::default() }
     }
-}
 
-#[expect(clippy::cast_precision_loss, reason = "no folder holds 2^53 files")]
-fn read_folder(ctx: &Context) -> Result<Arc<Index>, ToolError> {
-    Ok(Arc::new(Index::new(&FOLDER, |done, total, path| {
-        ctx.progress(done as f64, Some(total as f64), path);
-    })?))
+    fn index(&self, ctx: &Context) -> Result<Arc<Index>, ToolError> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*index {
+            Some(made) => Ok(Arc::clone(made)),
+            None => Ok(Arc::clone(index.insert(self.read_folder(ctx)?))),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "no folder holds 2^53 files")]
+    fn read_folder(&self, ctx: &Context) -> Result<Arc<Index>, ToolError> {
+        Ok(Arc::new(Index::new(&self.folder, |done, total, path| {
+            ctx.progress(done as f64, Some(total as f64), path);
+        })?))
+    }
 }
 
 async fn search(
     SearchArgs { query, limit }: SearchArgs,
     ctx: Context,
+    documents: State<Documents>,
 ) -> Result<SearchResult, ToolError> {
-    Ok(SearchResult { hits: index(&ctx)?.search(&query, limit)? })
+    Ok(SearchResult { hits: documents.index(&ctx)?.search(&query, limit)? })
 }
 
-async fn outline(PathArgs { path }: PathArgs, ctx: Context) -> Result<Outline, ToolError> {
-    let headings = index(&ctx)?.outline(&path).map_err(ToolError::new)?;
+async fn outline(
+    PathArgs { path }: PathArgs,
+    ctx: Context,
+    documents: State<Documents>,
+) -> Result<Outline, ToolError> {
+    let headings = documents.index(&ctx)?.outline(&path).map_err(ToolError::new)?;
     Ok(Outline { path, headings })
 }
 
-async fn reindex(ctx: Context) -> Result<Indexed, ToolError> {
-    let fresh = read_folder(&ctx)?;
-    *INDEX.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&fresh));
+async fn reindex(ctx: Context, documents: State<Documents>) -> Result<Indexed, ToolError> {
+    let fresh = documents.read_folder(&ctx)?;
+    *documents.index.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&fresh));
     Ok(Indexed { files: fresh.documents.len(), sections: fresh.sections })
 }
 
-async fn document(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
-    let index = index(&ctx)?;
+async fn document(
+    PathArgs { path }: PathArgs,
+    ctx: Context,
+    documents: State<Documents>,
+) -> Result<String, ToolError> {
+    let index = documents.index(&ctx)?;
     let text = index.read(&path).map_err(|error| ResourceNotFound {
         uri: format!("docs://{path}"),
         message: Some(error.to_string()),
@@ -95,8 +111,12 @@ async fn document(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, T
     Ok(text.to_owned())
 }
 
-async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
-    let index = index(&ctx)?;
+async fn summarize(
+    PathArgs { path }: PathArgs,
+    ctx: Context,
+    documents: State<Documents>,
+) -> Result<String, ToolError> {
+    let index = documents.index(&ctx)?;
     let text = index
         .read(&path)
         .map_err(|error| ToolError::protocol(ErrorCode::InvalidParams, error, None::<()>))?;
@@ -105,8 +125,12 @@ async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, 
     ))
 }
 
-async fn paths(typed: String, ctx: Context) -> Result<Completion, ToolError> {
-    let mut completion = Completion::from(index(&ctx)?.complete(&typed));
+async fn paths(
+    typed: String,
+    ctx: Context,
+    documents: State<Documents>,
+) -> Result<Completion, ToolError> {
+    let mut completion = Completion::from(documents.index(&ctx)?.complete(&typed));
     let total = completion.values.len();
     completion.values.truncate(100);
     completion.has_more = Some(total > completion.values.len());
@@ -116,8 +140,10 @@ async fn paths(typed: String, ctx: Context) -> Result<Completion, ToolError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if !FOLDER.is_dir() {
-        let folder = FOLDER.display();
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+    let folder = std::env::args_os().nth(1).map_or_else(|| own.into(), PathBuf::from);
+    if !folder.is_dir() {
+        let folder = folder.display();
         return Err(format!(
             "{folder} is no folder; give the folder that holds your Markdown files"
         )
@@ -126,6 +152,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Server::new("docsearch")
         .version("1.0.0")
         .instructions("Search the documents first, then read what was found.")
+        .with_state(Documents::new(folder))
         .add(
             Tool::new("search", search)
                 .description("Search the documents. Hits are sections, best first.")
