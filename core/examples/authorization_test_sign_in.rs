@@ -9,9 +9,9 @@ use gudgeon::{
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let options = AuthorizationServerOptions { subject: "ada".into(), ..Default::default() };
+    let options = AuthorizationServerOptions::new(|it| it.subject = "ada".into());
     let provider = AuthorizationServer::listen(options).await?;
-    let tokens = Jwt { issuer: provider.issuer().into(), ..Jwt::default() };
+    let tokens = Jwt::new(|it| it.issuer = provider.issuer().into());
     let app = Server::new("shelf")
         .tool("who", |ctx: Context| async move {
             Ok(ctx.principal().map_or("nobody".into(), |it| it.subject.clone()))
@@ -20,13 +20,12 @@ async fn main() -> Result<(), Error> {
     let here = app.listen("http://127.0.0.1:0/mcp").await?;
 
     let browser = provider.clone();
-    let auth = OAuth {
-        on_redirect: Some(Arc::new(move |url| {
+    let auth = OAuth::new(|it| {
+        it.on_redirect = Some(Arc::new(move |url| {
             let browser = browser.clone();
             Box::pin(async move { browser.browse(&url).await })
-        })),
-        ..OAuth::default()
-    };
+        }));
+    });
     let client = Client::builder(Target::url(here.url())?)
         .options(|it| it.auth = Some(auth.into()))
         .connect()

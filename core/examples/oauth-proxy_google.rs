@@ -2,12 +2,11 @@ use gudgeon::{Error, Server, server::auth::OAuthProxy};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let google = OAuthProxy {
-        provider: "google".into(),
-        client_id: Some("shelf.apps.googleusercontent.com".into()),
-        client_secret: Some("s3cret".into()),
-        ..OAuthProxy::default()
-    };
+    let google = OAuthProxy::new(|it| {
+        it.provider = "google".into();
+        it.client_id = Some("shelf.apps.googleusercontent.com".into());
+        it.client_secret = Some("s3cret".into());
+    });
     Server::new("shelf")
         .options(|it| it.http.auth = vec![google.into()])
         .run("http://127.0.0.1:8000/mcp")

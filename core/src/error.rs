@@ -84,6 +84,23 @@ macro_rules! impl_names {
 }
 pub(crate) use impl_names;
 
+/// Implements `new` for options that users can't write as literals.
+#[cfg(feature = "auth")]
+macro_rules! impl_new {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// Creates the default options and changes them.
+            pub fn new(change: impl FnOnce(&mut Self)) -> Self {
+                let mut options = Self::default();
+                change(&mut options);
+                options
+            }
+        }
+    )*};
+}
+#[cfg(feature = "auth")]
+pub(crate) use impl_new;
+
 /// The cause of an [`Error`]. Its text is the name in JSON and in the other languages, in camelCase.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]

@@ -159,38 +159,38 @@ fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
         Arc::new(move || Box::pin(future::ready(Ok(token.clone()))))
     });
     Ok(match scenario {
-        "auth/client-credentials-basic" | "auth/client-credentials-jwt" => ClientCredentials {
-            client_id: client_id()?,
-            client_secret: given.client_secret,
-            private_key: given.private_key_pem,
-            algorithm: given.signing_algorithm,
-            issuer: given.issuer,
-            ..ClientCredentials::default()
+        "auth/client-credentials-basic" | "auth/client-credentials-jwt" => {
+            let mut auth = ClientCredentials::default();
+            auth.client_id = client_id()?;
+            auth.client_secret = given.client_secret;
+            auth.private_key = given.private_key_pem;
+            auth.algorithm = given.signing_algorithm;
+            auth.issuer = given.issuer;
+            auth.into()
         }
-        .into(),
-        "auth/enterprise-managed-authorization" => EnterpriseManaged {
-            identity_token: token,
-            idp: given.idp_issuer.ok_or("the scenario has no identity provider")?,
-            client_id: client_id()?,
-            client_secret: given.client_secret,
-            idp_client_id: given.idp_client_id,
-            issuer: given.issuer,
-            ..EnterpriseManaged::default()
+        "auth/enterprise-managed-authorization" => {
+            let mut auth = EnterpriseManaged::default();
+            auth.identity_token = token;
+            auth.idp = given.idp_issuer.ok_or("the scenario has no identity provider")?;
+            auth.client_id = client_id()?;
+            auth.client_secret = given.client_secret;
+            auth.idp_client_id = given.idp_client_id;
+            auth.issuer = given.issuer;
+            auth.into()
         }
-        .into(),
         "auth/wif-jwt-bearer" => {
             let client_id = given.client_id;
-            WorkloadIdentity { token, client_id, ..WorkloadIdentity::default() }.into()
+            WorkloadIdentity::new(|it| (it.token, it.client_id) = (token, client_id)).into()
         }
-        _ => OAuth {
-            client_id: given.client_id,
-            client_secret: given.client_secret,
-            issuer: given.issuer,
-            client_metadata_url: Some("https://conformance-test.local/client-metadata.json".into()),
-            dpop: scenario.starts_with("auth/dpop"),
-            on_redirect: Some(Arc::new(|url| Box::pin(redirect(url)))),
-            ..OAuth::default()
-        }
+        _ => OAuth::new(|it| {
+            it.client_id = given.client_id;
+            it.client_secret = given.client_secret;
+            it.issuer = given.issuer;
+            it.client_metadata_url =
+                Some("https://conformance-test.local/client-metadata.json".into());
+            it.dpop = scenario.starts_with("auth/dpop");
+            it.on_redirect = Some(Arc::new(|url| Box::pin(redirect(url))));
+        })
         .into(),
     })
 }

@@ -43,8 +43,10 @@ async fn main() -> Result<(), Error> {
         it.http.auth.extend(options.issuer.as_deref().map(Into::into));
         it.http.auth.extend(options.proxy.clone().map(|provider| {
             let (id, secret) = (Some("proxy".into()), Some("s3cret".into()));
-            OAuthProxy { provider, client_id: id, client_secret: secret, ..OAuthProxy::default() }
-                .into()
+            let proxy = |it: &mut OAuthProxy| {
+                (it.provider, it.client_id, it.client_secret) = (provider, id, secret);
+            };
+            OAuthProxy::new(proxy).into()
         }));
     });
     let server = content(server);

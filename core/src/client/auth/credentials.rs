@@ -19,6 +19,7 @@ const DEFAULT_ALGORITHM: &str = "ES256";
 ///
 /// Without a `client_id` the client registers itself. Spec: Authorization › Client Registration Approaches.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct OAuth {
     /// The id of a client that was registered beforehand. Default: `client_metadata_url` where that is supported, else the
     /// client registers itself.
@@ -49,6 +50,7 @@ pub struct OAuth {
 ///
 /// Spec: extension OAuth Client Credentials.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ClientCredentials {
     /// The client as it was registered with the authorization server.
     pub client_id: String,
@@ -70,6 +72,7 @@ pub struct ClientCredentials {
 ///
 /// Spec: extension Enterprise-Managed Authorization.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct EnterpriseManaged {
     /// Returns the user's identity token. Required.
     pub identity_token: Option<TokenSource>,
@@ -91,6 +94,7 @@ pub struct EnterpriseManaged {
 ///
 /// Spec: extension Workload Identity Federation.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct WorkloadIdentity {
     /// Returns the platform's token. Required.
     pub token: Option<TokenSource>,
@@ -101,6 +105,8 @@ pub struct WorkloadIdentity {
     /// Scopes that are requested in addition to those that the server asks for.
     pub scopes: Vec<String>,
 }
+
+crate::error::impl_new!(OAuth, ClientCredentials, EnterpriseManaged, WorkloadIdentity);
 
 impl OAuth {
     pub(super) fn sign_in(&self) -> Result<SignInOptions, Error> {

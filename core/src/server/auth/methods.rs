@@ -12,6 +12,7 @@ use crate::{auth::server::api_keys::digested, protocol::Principal};
 /// Signatures are verified with the issuer's keys, which are fetched when they are needed and kept. `exp` is required; `iss`
 /// and `aud` have to be those of the issuer and of this server. Spec: Authorization › Access Token Usage; RFC 9068.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Jwt {
     /// The URL of the authorization server, exactly as tokens name it in `iss`.
     pub issuer: String,
@@ -34,6 +35,7 @@ pub struct Jwt {
 
 /// Accepts opaque access tokens, which are verified at the introspection endpoint of their issuer (RFC 7662).
 #[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct Introspection {
     /// The introspection endpoint.
     pub url: String,
@@ -54,6 +56,7 @@ pub struct Introspection {
 
 /// Accepts keys that the program gives out itself. The server keeps their SHA-256 only.
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct ApiKeys {
     /// Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner.
     pub keys: Vec<(String, Principal)>,
@@ -74,16 +77,16 @@ pub struct ApiKeys {
 /// use gudgeon::{Server, server::auth::OAuthProxy};
 ///
 /// let server = Server::new("shelf").options(|it| {
-///     let google = OAuthProxy {
-///         provider: "google".into(),
-///         client_id: Some("shelf.apps.googleusercontent.com".into()),
-///         client_secret: Some("s3cret".into()),
-///         ..OAuthProxy::default()
-///     };
+///     let google = OAuthProxy::new(|it| {
+///         it.provider = "google".into();
+///         it.client_id = Some("shelf.apps.googleusercontent.com".into());
+///         it.client_secret = Some("s3cret".into());
+///     });
 ///     it.http.auth = vec![google.into()];
 /// });
 /// ```
 #[derive(Clone, Default)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct OAuthProxy {
     /// The URL of the provider (an `OpenID` Connect issuer), or the name of one that the core knows: `auth0`, `azure`,
     /// `clerk`, `cognito`, `descope`, `discord`, `entra`, `github`, `google`, `keycloak`, `okta`, `scalekit`, `supabase`,
@@ -105,6 +108,8 @@ pub struct OAuthProxy {
     /// https, on a loopback address, or with a scheme of an app.
     pub allowed_redirects: Vec<String>,
 }
+
+crate::error::impl_new!(Jwt, Introspection, ApiKeys, OAuthProxy);
 
 impl OAuthProxy {
     pub(super) fn declaration(&self) -> Value {

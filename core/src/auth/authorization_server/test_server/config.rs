@@ -21,6 +21,7 @@ const LOOPBACK: [&str; 2] = ["http://127.0.0.1/callback", "http://localhost/call
 
 /// The options of an [`AuthorizationServer`](crate::testing::auth::AuthorizationServer).
 #[derive(Clone)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct AuthorizationServerOptions {
     /// The port of 127.0.0.1. Default: 0, any free port.
     pub port: u16,
@@ -57,6 +58,7 @@ pub struct AuthorizationServerOptions {
 
 /// An access token that a test asks for.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub struct TokenOptions {
     /// The user. Default: the server's `subject`.
     pub subject: Option<String>,
@@ -109,6 +111,8 @@ pub enum Dpop {
     /// All, and proofs need a nonce.
     Nonce,
 }
+
+crate::error::impl_new!(AuthorizationServerOptions, TokenOptions);
 
 impl Default for AuthorizationServerOptions {
     fn default() -> Self {
