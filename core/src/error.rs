@@ -6,6 +6,7 @@ pub(crate) mod fault;
 pub mod given;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod given;
+pub(crate) mod host_error;
 mod option_name;
 
 use std::{
@@ -22,6 +23,8 @@ pub(crate) use self::option_name::{Language, option_name};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::option_name::{Language, option_name};
+
+use self::host_error::HostError;
 
 /// The failure of an operation of this library: one sentence that says what is wrong, and a hint at how to fix it.
 ///
@@ -172,6 +175,9 @@ impl Error {
     /// error.
     pub(crate) fn duplicate(&self) -> Self {
         let source = self.source.as_deref().map(|source| {
+            if let Some(raised) = HostError::cause_of(source) {
+                return raised.into();
+            }
             match source.downcast_ref().and_then(io::Error::raw_os_error) {
                 Some(number) => io::Error::from_raw_os_error(number).into(),
                 None => source.to_string().into(),

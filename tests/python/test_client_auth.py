@@ -158,14 +158,20 @@ def test_a_token_or_a_function_of_one_is_sent(protected: Any) -> None:
         assert client.call_tool("echo").text == "done"
     with pytest.raises(AuthError) as caught:
         call(protected, "wr0ng")
-    assert "wr0ng" not in str(caught.value)
+    assert "wr0ng" not in str(caught.value) and "the server rejected the credentials" in str(caught.value)
+    with pytest.raises(AuthError, match='pass auth="TOKEN", or auth="oauth"'):
+        call(protected, None)
+    with pytest.raises(ValueError, match="pass the token alone"):
+        call(protected, "Bearer t0ken")
+    error = RuntimeError("s3cret")
 
     def fails() -> str:
-        raise RuntimeError("s3cret")
+        raise error
 
     with pytest.raises(AuthError) as caught:
         call(protected, fails)
     assert "RuntimeError" in str(caught.value) and "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is error
 
 
 @pytest.mark.io

@@ -28,16 +28,25 @@ export interface ReportedError {
   /** Below zero: the number of a signal. */
   readonly exitStatus?: number;
   readonly stderr?: string;
+  /** The number of what a callback threw, which caused the error. */
+  readonly raised?: number;
   /** The number of what middleware threw; the rest is left out. */
   readonly thrown?: number;
 }
 
 const URL_ELICITATION_REQUIRED = -32042;
+const MAX_RAISED = 16;
+const MAX_NUMBER = 2 ** 32;
+
+/** What callbacks threw last, by the numbers under which errors of the native half name it as their cause. */
+const raised = new Map<number, unknown>();
+let number = 0;
 
 /** Returns the error; what middleware threw is returned as it is. */
 export function errorOf(reported: ReportedError): Error {
   if (reported.thrown !== undefined) return takeThrown(reported.thrown) as Error;
-  const { kind, data, ...details } = reported;
+  const { kind, data, ...rest } = reported;
+  const details = { ...rest, cause: raised.get(reported.raised ?? -1) };
   const message = details.stderr === undefined ? details.message : `${details.message}; the end of its standard error:\n${details.stderr}`;
   switch (kind) {
     case "misuse":
@@ -103,5 +112,9 @@ function protocolError(message: string, data: unknown, details: Omit<ReportedErr
 export function refusalOf(error: unknown, callback: string, logger: Logger): object {
   if (error instanceof McpError) return { kind: error.kind, message: error.message, code: error.code, data: error.data };
   logger.error(`${callback} failed:`, error);
-  return { name: error instanceof Error ? error.name : typeof error };
+  number = (number + 1) % MAX_NUMBER;
+  raised.set(number, error);
+  const [oldest] = raised.keys();
+  if (raised.size > MAX_RAISED && oldest !== undefined) raised.delete(oldest);
+  return { name: error instanceof Error ? error.name : typeof error, raised: number };
 }

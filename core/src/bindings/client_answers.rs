@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::client_roots;
 use crate::{
     client::Question,
-    error::{Error, ErrorKind, Language},
+    error::{Error, ErrorKind, Language, host_error::HostError},
     protocol::{
         Method, Raw, code,
         json::{self, to_raw},
@@ -38,7 +38,7 @@ pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> R
 }
 
 /// Reads the reason that a callback gave no answer: `{"kind", "message", "code"?, "data"?}` of an error of this library, or
-/// `{"name"}` of another one, whose message may hold secrets. Kinds other than `declined` and `cancelled` become
+/// `{"name", "raised"}` of another one, whose message may hold secrets, with the number of the exception. Kinds other than `declined` and `cancelled` become
 /// JSON-RPC errors.
 pub(super) fn refusal(json: &[u8]) -> Error {
     #[derive(Default, Deserialize)]
@@ -49,10 +49,15 @@ pub(super) fn refusal(json: &[u8]) -> Error {
         message: String,
         code: Option<i64>,
         data: Option<Raw>,
+        raised: Option<u32>,
     }
     let refusal: Refusal = json::from_bytes(json).unwrap_or_default();
     if let Some(name) = refusal.name {
-        return failed(format!("the client could not answer: {name}"));
+        let error = failed(format!("the client could not answer: {name}"));
+        return match refusal.raised {
+            Some(number) => error.caused_by(HostError(number)),
+            None => error,
+        };
     }
     let (kind, default) = match refusal.kind.as_str() {
         "declined" => (ErrorKind::Declined, "the user declined"),

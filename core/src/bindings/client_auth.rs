@@ -16,7 +16,7 @@ use crate::{
         },
     },
     driver::boxed,
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, option_name},
     protocol::{Method, json::to_raw},
     transport::sign_in::{LockCallback, RenewalLock, UrlCallback, lock_keyring},
 };
@@ -60,7 +60,7 @@ impl GivenAuth {
         let host = Host(Arc::clone(answerer));
         let given = self.clone();
         let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
-        let missing = |name: &str| Error::misuse(format!("auth: {name} is missing"));
+        let missing = |name: &str| Error::misuse(format!("auth: {} is missing", option_name(name)));
         let (client_id, issuer, scopes) = (given.client_id, given.issuer, given.scopes);
         let client_secret = exposed(given.client_secret);
         let auth = match &*given.kind {

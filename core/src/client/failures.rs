@@ -1,12 +1,13 @@
 //! Errors as JSON, for the bindings.
 
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, host_error::HostError},
     protocol::json::ObjectWriter,
 };
 
 /// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
-/// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known. `kind` names the class.
+/// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus`, `stderr` and `raised`, the number of the host's exception that
+/// caused it, that are known. `kind` names the class.
 pub fn describe(error: &Error, message: &str) -> String {
     let mut object = ObjectWriter::with_capacity(message.len() + 64);
     object.member("kind", class(error)).member("message", message);
@@ -31,6 +32,9 @@ pub fn describe(error: &Error, message: &str) -> String {
         if let Some(number) = number {
             object.member(name, &number);
         }
+    }
+    if let Some(HostError(number)) = HostError::cause_of(error) {
+        object.member("raised", &number);
     }
     if let Some(data) = &error.data {
         object.raw("data", data.get());

@@ -217,6 +217,8 @@ async fn a_program_handles_the_redirect_itself() {
     let error = server.builder(auth).connect().await.unwrap_err();
     assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
     assert!(error.to_string().contains("no window is open"), "{error}");
+    let cause = std::error::Error::source(&error).expect("the error of the function");
+    assert_eq!(cause.to_string(), "no window is open");
 }
 
 #[tokio::test(start_paused = true)]
@@ -299,7 +301,19 @@ async fn a_source_whose_every_token_is_rejected_ends() {
     let ended = tokio::time::timeout(std::time::Duration::from_secs(10), connected).await;
     let error = ended.expect("it ends").unwrap_err();
     assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
+    assert!(error.to_string().contains("the server rejected the credentials"), "{error}");
     assert_eq!(asked.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_with_its_scheme_is_refused_before_it_is_sent() {
+    let mock = Mock::start(|it| guard(it, "k")).await;
+    for token in ["Bearer k", "bearer k"] {
+        let error = builder(&mock, Auth::Token(token.into())).connect().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        assert!(error.to_string().contains("pass the token alone"), "{error}");
+    }
+    assert!(mock.seen().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

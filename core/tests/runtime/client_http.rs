@@ -432,13 +432,28 @@ async fn connection_errors_are_reported_with_the_fix() {
     let mock = Mock::start(|_| Answer::text(401, "who are you?")).await;
     let error = connect(&mock).await.unwrap_err();
     assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
-    assert!(error.to_string().contains("Authorization"), "{error}");
+    assert!(error.to_string().contains("the option auth"), "{error}");
     assert_eq!(mock.methods(), ["server/discover"]);
+    let target = Target::url(&mock.url).unwrap();
+    let builder = Client::builder(target)
+        .options(|it| it.headers.push(("authorization".into(), "Bearer old".into())));
+    let error = builder.connect().await.unwrap_err();
+    assert!(error.to_string().contains("the server rejected the credentials"), "{error}");
 
     let mock = Mock::start(|_| Answer::text(404, "nothing here")).await;
     let error = connect(&mock).await.unwrap_err();
     assert_eq!(mock.methods(), ["server/discover", "initialize", "GET"]);
     assert!(error.to_string().contains("/mcp"), "{error}");
+
+    // A server at another path answers with an error of JSON-RPC.
+    let mock = Mock::start(|request| request.error(404, -32600, Value::Null)).await;
+    for revision in [Revision::V2026_07_28, Revision::V2025_11_25] {
+        let builder = Client::builder(Target::url(&mock.url).unwrap())
+            .options(|it| it.revisions = vec![revision]);
+        let error = builder.connect().await.unwrap_err();
+        assert_eq!(error.http_status, Some(404), "{error}");
+        assert!(error.hint.is_some_and(|hint| hint.starts_with("check the path")));
+    }
 
     let garbage = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = Target::url(&format!("http://{}/", garbage.local_addr().unwrap())).unwrap();

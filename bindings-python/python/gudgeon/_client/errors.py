@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 from msgspec.json import decode
@@ -11,6 +12,13 @@ from .. import errors
 from ..types import ElicitRequest, ToolResult
 from .exit import log_failure
 from .read import UNREADABLE
+
+_MAX_RAISED = 16
+
+_raised: dict[int, BaseException] = {}
+"""The last exceptions of callbacks, by the numbers under which errors of the native half name them as their cause."""
+
+_numbers = count()
 
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
@@ -35,6 +43,8 @@ def error_of(described: Mapping[str, Any]) -> Exception:
         error.status = described.get("status")
     if isinstance(error, errors.AuthError):
         error.www_authenticate = described.get("wwwAuthenticate")
+    if (cause := _raised.get(described.get("raised", -1))) is not None:
+        error.__cause__ = cause
     errno = described.get("errno")
     if errno is not None:
         import os
@@ -124,4 +134,8 @@ def refusal_of(error: BaseException, callback: Callable[..., Any]) -> dict[str, 
         log_failure(callback, error)
     if isinstance(error, errors.McpError):
         return {"kind": kind, "message": error.message, "code": error.code, "data": error.data}
-    return {"name": type(error).__name__}
+    number = next(_numbers) % 2**32
+    _raised[number] = error
+    while len(_raised) > _MAX_RAISED:
+        del _raised[next(iter(_raised))]
+    return {"name": type(error).__name__, "raised": number}

@@ -13,7 +13,7 @@ use crate::{
         metadata::{ServerMetadata, is_same_issuer},
         url::WebUrl,
     },
-    error::Error,
+    error::{Error, option_name},
 };
 
 /// The way on if the server names another authorization server than the one that the credentials are for.
@@ -49,14 +49,14 @@ impl<'a> Registration<'a> {
                 "the authorization server {} supports neither client metadata documents nor dynamic registration",
                 server.issuer
             ))
-            .with_hint("register a client there and pass its client_id")),
+            .with_hint(register_client())),
             None => Err(failure(format!(
                 "the authorization server {} has no dynamic registration",
                 server.issuer
             ))
             .with_hint(match server.client_id_metadata_document_supported {
-                true => "pass client_metadata_url, or register a client there and pass its client_id",
-                false => "register a client there and pass its client_id",
+                true => format!("pass {}, or {}", option_name("client_metadata_url"), register_client()),
+                false => register_client(),
             })),
         }
     }
@@ -73,15 +73,21 @@ pub(super) fn check_issuer(own: Option<&str>, issuer: &str) -> Result<(), Error>
     }
 }
 
+/// Returns the hint to use a client that the authorization server knows.
+fn register_client() -> String {
+    format!("register a client there and pass its {}", option_name("client_id"))
+}
+
 /// Errors if a URL can't be a client's id (spec: "Client ID Metadata Documents").
 fn check_document_url(url: &str) -> Result<(), Error> {
     match WebUrl::parse(url) {
         Ok(it) if it.scheme() == "https" && it.path().len() > 1 && it.path().starts_with('/') => {
             Ok(())
         }
-        _ => Err(Error::misuse(
-            "client_metadata_url: it must be an https URL with a path, such as https://example.com/client.json",
-        )),
+        _ => Err(Error::misuse(format!(
+            "{}: it must be an https URL with a path, such as https://example.com/client.json",
+            option_name("client_metadata_url")
+        ))),
     }
 }
 
@@ -142,7 +148,7 @@ pub(super) fn read(
         return Err(failure(format!(
             "the authorization server {issuer} rejected the registration of this client with the redirect URL {redirect_uri}: {words}"
         ))
-        .with_hint("register a client there and pass its client_id"));
+        .with_hint(register_client()));
     }
     let registered: Registered = response.json().map_err(|it| {
         failure(format!("the registration at the authorization server {issuer} failed: {it}"))

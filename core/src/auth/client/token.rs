@@ -22,7 +22,7 @@ use crate::{
         registered_names::CLIENT_ASSERTION,
         scopes::{self, Scopes},
     },
-    error::Error,
+    error::{Error, option_name},
 };
 
 /// The header with a proof of possession, and the one with a nonce for it (RFC 9449).
@@ -273,9 +273,11 @@ impl TokenRequest {
         let error =
             failure(format!("the authorization server {issuer} refused the token ({words})"));
         match code.as_str() {
-            "invalid_client" => {
-                Refusal::UnknownClient(error.with_hint("check client_id and client_secret"))
-            }
+            "invalid_client" => Refusal::UnknownClient(error.with_hint(format!(
+                "check {} and {}",
+                option_name("client_id"),
+                option_name("client_secret")
+            ))),
             "invalid_scope" => Refusal::Refused(error.with_hint("check the scopes")),
             _ => Refusal::Refused(error),
         }

@@ -230,5 +230,7 @@ fn without(given: &str, missing: &str) -> Error {
 }
 
 fn required(name: &str, source: Option<&TokenSource>) -> Result<TokenSource, Error> {
-    source.map(Arc::clone).ok_or_else(|| Error::misuse(format!("auth: {name} is missing")))
+    source
+        .map(Arc::clone)
+        .ok_or_else(|| Error::misuse(format!("auth: {} is missing", option_name(name))))
 }

@@ -21,7 +21,7 @@ use crate::{
         fetch::FetchRequest,
     },
     driver::{boxed, moment},
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, option_name},
     transport::{fetch::fetch, network::Network},
 };
 
@@ -39,6 +39,8 @@ pub(super) struct Host {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<(), Error>>>>,
     tickets: AtomicU64,
     listener: Arc<Mutex<Option<Listener>>>,
+    /// The error of the program's own function, if the last step failed by one.
+    failed: Arc<Mutex<Option<Error>>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -53,6 +55,7 @@ impl Host {
             waiting: Mutex::default(),
             tickets: AtomicU64::new(1),
             listener: Arc::default(),
+            failed: Arc::default(),
             tasks: Mutex::default(),
         }
     }
@@ -94,7 +97,7 @@ impl Host {
                 Some(Output::Ready(ticket, outcome)) => {
                     if let Some(waiting) = lock(&self.waiting).remove(&ticket.0) {
                         // The request may have been cancelled.
-                        let _ = waiting.send(outcome);
+                        let _ = waiting.send(outcome.map_err(|error| self.with_cause(error)));
                     }
                 }
                 Some(Output::Unlock) => drop(lock(&self.renewal).take()),
@@ -105,6 +108,14 @@ impl Host {
                 }
                 Some(Output::Do(id, task)) => self.spawn(id, task),
             }
+        }
+    }
+
+    /// Adds the error of the program's own function to that of the sign-in which it ended.
+    fn with_cause(&self, error: Error) -> Error {
+        match &*lock(&self.failed) {
+            Some(cause) => error.caused_by(cause.duplicate()),
+            None => error,
         }
     }
 
@@ -134,7 +145,16 @@ impl Host {
         let options = self.options.clone();
         let (store, network) = (self.store.clone(), self.network.clone());
         let (listener, renewal) = (Arc::clone(&self.listener), Arc::clone(&self.renewal));
+        let failed = Arc::clone(&self.failed);
+        if !matches!(task, Task::Save(..)) {
+            *lock(&failed) = None;
+        }
         async move {
+            let text_of = |error: Error| {
+                let text = error.to_string();
+                *lock(&failed) = Some(error);
+                text
+            };
             match task {
                 Task::Fetch(request) => {
                     let step = options.on_step.as_ref().map(|_| step_of(&request));
@@ -157,10 +177,10 @@ impl Host {
                     Answer::Text(listen(&options, &listener, port, preferred).await)
                 }
                 Task::Open { url, state } => {
-                    Answer::Text(open(&options, &listener, url, state).await)
+                    Answer::Text(open(&options, &listener, url, state, text_of).await)
                 }
                 Task::Identify => Answer::Text(match &options.identity {
-                    Some(identity) => identity().await.map_err(|it| it.to_string()),
+                    Some(identity) => identity().await.map_err(text_of),
                     None => Err("no token was given".into()),
                 }),
             }
@@ -201,17 +221,20 @@ async fn open(
     slot: &Mutex<Option<Listener>>,
     url: String,
     state: Secret,
+    text_of: impl Fn(Error) -> String,
 ) -> Result<String, String> {
     if let Some(on_redirect) = &options.on_redirect {
-        return on_redirect(url).await.map_err(|it| it.to_string());
+        return on_redirect(url).await.map_err(text_of);
     }
     let redirected = match &*lock(slot) {
         Some(listener) => listener.redirected(state),
         None => return Err("there is no listener for the redirect".into()),
     };
     match &options.open_url {
-        Some(open_url) => open_url(url).await.map_err(|it| it.to_string())?,
-        None => browser::open(&url).map_err(|it| format!("{it}; pass open_url or on_redirect"))?,
+        Some(open_url) => open_url(url).await.map_err(text_of)?,
+        None => browser::open(&url).map_err(|it| {
+            format!("{it}; pass {} or {}", option_name("open_url"), option_name("on_redirect"))
+        })?,
     }
     redirected.await.map_err(|_| "the listener for the redirect ended".into())
 }

@@ -263,6 +263,11 @@ impl fmt::Debug for Authorizer {
 }
 
 fn bearer(token: &str) -> Result<HeaderValue, Error> {
+    if token.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer ")) {
+        return Err(Error::misuse(
+            "auth: the token begins with \"Bearer \", which is added to it; pass the token alone",
+        ));
+    }
     let is_visible = !token.is_empty() && token.bytes().all(|it| matches!(it, b'!'..=b'~'));
     match is_visible {
         true => value_of(&format!("Bearer {token}")),

@@ -22,7 +22,11 @@ use crate::{
     transport::{
         ByteStream, Url,
         dial::dial,
-        http::{body::Whole, client::refused, connection},
+        http::{
+            body::Whole,
+            client::{Credentials, refused},
+            connection,
+        },
         messages::{Arrival, Messages},
         network::Network,
         proxy::Proxy,
@@ -190,10 +194,11 @@ async fn upgrade(
     key: &str,
 ) -> Result<Upgraded, Error> {
     let broken = |it: hyper::Error| invalid(&it).caused_by(it);
+    let sent = Credentials::of(request.headers(), Credentials::NoHeader);
     let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
     let response = sender.send_request(request).await.map_err(broken)?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return Err(refusal(response).await);
+        return Err(refusal(response, sent).await);
     }
     let headers = response.headers();
     if !lists(headers, header::UPGRADE, "websocket") {
@@ -216,12 +221,12 @@ async fn upgrade(
 }
 
 /// Returns the error of a response with another status, which contains the beginning of its body.
-async fn refusal(response: Response<Incoming>) -> Error {
+async fn refusal(response: Response<Incoming>, sent: Credentials) -> Error {
     let (head, body) = response.into_parts();
     let mut read = Vec::new();
     // Without the rest, the error says less.
     let _ = timeout(REFUSAL_TIME, connection::read_body(body, MAX_REFUSAL, &mut read)).await;
-    let mut error = refused(head.status, &head.headers, &read).in_phase("connect");
+    let mut error = refused(head.status, &head.headers, &read, sent).in_phase("connect");
     if error.kind != ErrorKind::Auth {
         error.kind = ErrorKind::Connect;
     }

@@ -15,10 +15,11 @@ use super::{
     message::{Kind, Message, answers},
     reply::{Media, Reply, Unread, is_modern},
     too_long,
+    unauthorized::Credentials,
 };
 use crate::{
     error::{Error, ErrorDetails, ErrorKind},
-    protocol::{ErrorObject, Id, Method as Rpc},
+    protocol::{ErrorObject, Id, Method as Rpc, code},
     transport::{Url, off_thread::beside_other_tasks, sign_in::Attempts},
     wire::{self, headers},
 };
@@ -87,7 +88,10 @@ impl Shared {
                 reply.discard().await;
                 return Outcome::SessionGone(session);
             }
-            let (said, error) = reply.refusal().await;
+            let (said, error) = reply.refusal(self.credentials()).await;
+            // A path at which no server is found has no revision to negotiate.
+            let is_missing = error.http_status == Some(404) && message.opens();
+            let said = said.filter(|said| !is_missing || said.code == code::METHOD_NOT_FOUND);
             return Outcome::Refused(said, error);
         }
         let Some(id) = message.request().filter(|_| !self.is_pair()) else {
@@ -196,7 +200,7 @@ impl Shared {
                 Ok(true) => reply.discard().await,
                 Ok(false) => return Ok(reply),
                 Err(error) => {
-                    let (_, rejection) = reply.refusal().await;
+                    let (_, rejection) = reply.refusal(Credentials::Given).await;
                     let ErrorDetails { http_status, www_authenticate, .. } =
                         rejection.into_details();
                     return Err(error.with(|details| {
@@ -205,6 +209,14 @@ impl Shared {
                     }));
                 }
             }
+        }
+    }
+
+    /// Returns the credentials of this client's requests.
+    fn credentials(&self) -> Credentials {
+        match self.auth {
+            Some(_) => Credentials::Given,
+            None => Credentials::of(&self.headers, Credentials::None),
         }
     }
 

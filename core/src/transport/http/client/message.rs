@@ -90,6 +90,11 @@ impl Message {
         }
     }
 
+    /// Returns whether the message is the first request of a connection.
+    pub(super) fn opens(&self) -> bool {
+        self.is(Method::Discover) || self.is(Method::Initialize)
+    }
+
     pub(super) fn is(&self, method: Method) -> bool {
         match &self.kind {
             Kind::Request { method: own, .. } | Kind::Notification { method: own, .. } => {

@@ -11,6 +11,7 @@ mod message;
 mod pool;
 mod renewal;
 mod reply;
+mod unauthorized;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -27,11 +28,11 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-pub(crate) use self::reply::refused;
 use self::{
     message::{Kind, Message},
     pool::Pool,
 };
+pub(crate) use self::{reply::refused, unauthorized::Credentials};
 use crate::{
     clock,
     driver::boxed,

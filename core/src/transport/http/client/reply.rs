@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use hyper::body::{Body, Incoming};
 
-use super::pool::Lease;
+use super::{pool::Lease, unauthorized::Credentials};
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Language},
     protocol::{ErrorObject, Frame, Message, code},
 };
 
@@ -92,12 +92,12 @@ impl Reply {
         rest(self.body, self.lease).await;
     }
 
-    /// Reads an error response. Returns its JSON-RPC error, if it has one, and the error for the caller.
-    pub(super) async fn refusal(self) -> (Option<ErrorObject>, Error) {
+    /// Reads an error response to a request with these credentials. Returns its JSON-RPC error, if it has one, and the error for the caller.
+    pub(super) async fn refusal(self, sent: Credentials) -> (Option<ErrorObject>, Error) {
         let (status, headers) = (self.status, self.headers.clone());
         let body = tokio::time::timeout(REFUSAL_TIME, self.collect(MAX_REFUSAL)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        let mut error = refused(status, &headers, &body);
+        let mut error = refused(status, &headers, &body, sent);
         if let Some(wait) = headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()) {
             error = error.with_hint(format!("the server asks to retry after {wait} s"));
         }
@@ -159,19 +159,30 @@ pub(super) fn is_modern(error: Option<&ErrorObject>) -> bool {
 }
 
 /// Returns the error for an HTTP status other than success.
-pub(crate) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
+pub(crate) fn refused(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    sent: Credentials,
+) -> Error {
     let kind = match status.as_u16() {
         401 | 403 => ErrorKind::Auth,
         408 | 429 | 500.. => ErrorKind::Lost,
         _ => ErrorKind::Protocol,
     };
     let mut message = format!("HTTP {status}");
-    let said = words(body);
+    let said = match json_rpc_error(body) {
+        Some(error) => words(error.message.as_bytes()),
+        None => words(body),
+    };
     if !said.is_empty() {
         message = format!("{message}: {said}");
     }
+    if status == StatusCode::UNAUTHORIZED && sent == Credentials::Given {
+        message.push_str("; the server rejected the credentials");
+    }
     let hint = match status.as_u16() {
-        401 => Some("pass credentials as a header: headers = {\"Authorization\": \"Bearer …\"}"),
+        401 => Some(sent.hint(Language::of_build())),
         404 | 405 => Some("check the path: many servers use /mcp, older ones /sse"),
         300..=399 => Some("connect to the URL that the server redirects to"),
         _ => None,
