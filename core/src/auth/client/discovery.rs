@@ -2,8 +2,6 @@
 
 use std::{collections::VecDeque, net::IpAddr};
 
-use http::StatusCode;
-
 use super::{failure, records::ServerRecord};
 use crate::{
     auth::{
@@ -31,8 +29,10 @@ pub(super) struct Discovery {
     left: VecDeque<String>,
     /// The location whose answer is awaited.
     current: String,
-    /// The most telling failure.
-    problem: Option<String>,
+    /// The locations that were tried, and the failure of each.
+    problems: Vec<String>,
+    /// True if a location failed otherwise than by having no document: there may be metadata.
+    is_unreadable: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +69,8 @@ impl Discovery {
             stage: Stage::Resource,
             left,
             current: String::new(),
-            problem: None,
+            problems: Vec::new(),
+            is_unreadable: false,
         };
         match found.next()? {
             Next::Fetch(request) => Ok((found, *request)),
@@ -90,7 +91,8 @@ impl Discovery {
             },
             left: issuer_locations(issuer).into(),
             current: String::new(),
-            problem: None,
+            problems: Vec::new(),
+            is_unreadable: false,
         };
         match found.next()? {
             Next::Fetch(request) => Ok((found, *request)),
@@ -115,6 +117,7 @@ impl Discovery {
                             scopes_supported: resource.scopes_supported.clone(),
                             metadata,
                             is_legacy: false,
+                            problems: Vec::new(),
                             wants_dpop,
                         })))
                     }
@@ -143,7 +146,6 @@ impl Discovery {
                     "the server's operator must correct the metadata; nothing was sent to the authorization server",
                 ))
             }
-            Err(FetchError::Status(status)) if status.is_client_error() => self.next(),
             Err(error) => {
                 self.note(&error);
                 self.next()
@@ -163,7 +165,7 @@ impl Discovery {
                 self.current
             )));
         };
-        self.problem = None;
+        self.problems.clear();
         self.left = issuer_locations(&issuer).into();
         self.stage = Stage::Issuer { resource: Box::new(resource), issuer, others };
         self.next()
@@ -185,7 +187,8 @@ impl Discovery {
         });
         let metadata = match read.and_then(|it| self.check_endpoints(it)) {
             Ok(metadata) => metadata,
-            Err(FetchError::Status(status)) if status.is_client_error() => {
+            Err(error @ FetchError::Status(status)) if status.is_client_error() => {
+                self.note(&error);
                 check_url(origin).map_err(|it| failure(it.to_string()))?;
                 ServerMetadata {
                     issuer: origin.to_owned(),
@@ -197,12 +200,19 @@ impl Discovery {
                     ..ServerMetadata::default()
                 }
             }
-            Err(error) => return Err(failure(format!("{}: {error}", self.current))),
+            Err(error) => {
+                self.note(&error);
+                return Err(failure(format!(
+                    "the server requires authorization, but its metadata can't be read; {}",
+                    self.problems.join("; ")
+                )));
+            }
         };
         Ok(Next::Found(Box::new(ServerRecord {
             resource: self.target.clone(),
             metadata,
             is_legacy: true,
+            problems: std::mem::take(&mut self.problems),
             scopes_supported: None,
             wants_dpop: false,
         })))
@@ -233,10 +243,9 @@ impl Discovery {
     }
 
     fn note(&mut self, error: &FetchError) {
-        // A document that is not there tells less than one that is wrong.
-        if self.problem.is_none() || !matches!(error, FetchError::Status(StatusCode::NOT_FOUND)) {
-            self.problem = Some(format!("{}: {error}", self.current));
-        }
+        self.is_unreadable |=
+            !matches!(error, FetchError::Status(status) if status.is_client_error());
+        self.problems.push(format!("{}: {error}", without_query(&self.current)));
     }
 
     /// Continues at the next location.
@@ -249,24 +258,28 @@ impl Discovery {
                         self.current = url;
                         return Ok(Next::Fetch(Box::new(request)));
                     }
-                    Err(error) => self.problem = Some(error.to_string()),
+                    Err(error) => {
+                        self.is_unreadable = true;
+                        self.problems.push(error.to_string());
+                    }
                 }
             }
             match &mut self.stage {
                 Stage::Issuer { issuer, others, .. } => {
                     let Some(other) = others.pop_front() else {
-                        let problem = self.problem.take().unwrap_or_default();
                         return Err(failure(format!(
-                            "the authorization server {issuer} has no usable metadata; {problem}"
+                            "the authorization server {issuer} has no usable metadata; {}",
+                            self.problems.join("; ")
                         )));
                     };
                     self.left = issuer_locations(&other).into();
                     *issuer = other;
                 }
                 Stage::Resource => {
-                    if let Some(problem) = self.problem.take() {
+                    if self.is_unreadable {
                         return Err(failure(format!(
-                            "the server requires authorization, but its metadata can't be read; {problem}"
+                            "the server requires authorization, but its metadata can't be read; {}",
+                            self.problems.join("; ")
                         )));
                     }
                     let (origin, _) = split(&self.target)
@@ -276,8 +289,7 @@ impl Discovery {
                     self.stage = Stage::Origin(origin.to_owned());
                 }
                 Stage::Origin(_) => {
-                    let problem = self.problem.take().unwrap_or_default();
-                    return Err(failure(problem));
+                    return Err(failure(self.problems.join("; ")));
                 }
             }
         }

@@ -25,7 +25,7 @@ use crate::{
         metadata::is_same_issuer,
         scopes::Scopes,
     },
-    error::Error,
+    error::{Error, option_name},
 };
 
 /// The reason for a flow.
@@ -175,6 +175,7 @@ impl SignIn {
 
     fn attempt(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Error>) {
         if let Err(error) = step(self) {
+            let error = self.without_metadata(error);
             self.finish(&Err(error));
         }
     }
@@ -209,6 +210,22 @@ impl SignIn {
 
     pub(super) fn server(&self) -> Result<&ServerRecord, Error> {
         self.server.as_ref().ok_or_else(|| failure("the authorization server is unknown"))
+    }
+
+    /// Adds the locations that have no metadata to the error of an authorization server whose endpoints are defaults.
+    fn without_metadata(&self, mut error: Error) -> Error {
+        let Some(server) = self.server.as_ref().filter(|server| !server.problems.is_empty()) else {
+            return error;
+        };
+        error.message = format!(
+            "the server requires authorization, but no metadata were found ({}), and {}, where older servers sign in, can't be used: {}",
+            server.problems.join("; "),
+            server.metadata.issuer,
+            error.message
+        );
+        error.with_hint(
+            "check the path of the server's URL; its operator must serve the metadata of RFC 9728 at the first of these URLs",
+        )
     }
 
     /// Ends the flow and lets all requests that wait go on or fail.
@@ -288,7 +305,11 @@ impl SignIn {
             (Step::Listen, Answer::Text(listening)) => {
                 let redirect_uri = listening.map_err(|it| {
                     failure(format!("the redirect of the browser can't be received: {it}"))
-                        .with_hint("set redirect_port to a free port, or handle the redirect with on_redirect")
+                        .with_hint(format!(
+                            "set {} to a free port, or handle the redirect with {}",
+                            option_name("redirect_port"),
+                            option_name("on_redirect")
+                        ))
                 })?;
                 self.register(at, redirect_uri)
             }

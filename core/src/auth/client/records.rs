@@ -24,6 +24,9 @@ pub(super) struct ServerRecord {
     pub(super) metadata: ServerMetadata,
     /// True if the server has no metadata of the resource (2025-03-26).
     pub(super) is_legacy: bool,
+    /// The locations at which no metadata were found, with the reasons, if the endpoints are the standard's defaults.
+    #[serde(skip)]
+    pub(super) problems: Vec<String>,
     /// The scopes that the server's metadata name.
     pub(super) scopes_supported: Option<Vec<String>>,
     pub(super) wants_dpop: bool,

@@ -330,6 +330,22 @@ fn a_request_with_an_outdated_token_is_only_repeated() {
     assert!(matches!(reply, Reply::Fail(_)));
 }
 
+#[test]
+fn a_server_without_metadata_is_told_by_the_urls_that_have_none() {
+    let mut world = World::new(interactive());
+    world.documents.clear();
+    let error = world.sign_in().unwrap_err();
+    assert!(error.contains("no metadata were found"), "{error}");
+    for path in
+        ["oauth-protected-resource/mcp", "oauth-protected-resource", "oauth-authorization-server"]
+    {
+        let url =
+            format!("https://mcp.example.com/.well-known/{path}: it answered with status 404");
+        assert!(error.contains(&url), "{error}");
+    }
+    assert!(error.contains("RFC 9728") && !error.contains("client_id"), "{error}");
+}
+
 /// 2026-07-28, "Authorization Server Binding".
 #[test]
 fn credentials_of_one_authorization_server_do_not_reach_another() {

@@ -86,11 +86,12 @@ impl Resource {
             (Some(path), _) | (None, Some(path)) => path.clone(),
             (None, None) => trimmed(&below).to_owned(),
         };
-        // A host serves only what is below the prefix, so the document is there as well.
+        // A proxy or a host forwards only what is below its prefix, so the document is there as well.
+        let (removed, rest) = removed_prefix(&path, trimmed(&below));
         let mount = trimmed(arrived.mount);
-        let (mount, rest) = match path.strip_prefix(mount) {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => (mount, rest),
-            _ => ("", &*path),
+        let (mount, rest) = match rest.strip_prefix(mount) {
+            Some(below) if below.is_empty() || below.starts_with('/') => (mount, below),
+            _ => ("", rest),
         };
         // Behind a proxy that rewrites paths, the endpoint has another path than clients know.
         let own = self.path.as_ref().filter(|own| trimmed(arrived.path) == **own);
@@ -99,7 +100,7 @@ impl Resource {
             _ => format!("{origin}{}", arrived.path),
         };
         Some(Place {
-            metadata: format!("{origin}{mount}{RESOURCE_PATH}{rest}"),
+            metadata: format!("{origin}{removed}{mount}{RESOURCE_PATH}{rest}"),
             url,
             resource: format!("{origin}{path}"),
         })
@@ -163,6 +164,14 @@ impl Facts {
 fn document_path(path: &str) -> Option<(&str, &str)> {
     let (before, behind) = path.split_once(RESOURCE_PATH)?;
     (behind.is_empty() || behind.starts_with('/')).then_some((before, behind))
+}
+
+/// Splits the path that clients know into the prefix that was removed on the way, which may be empty, and the path that arrived.
+fn removed_prefix<'a>(public: &'a str, arrived: &str) -> (&'a str, &'a str) {
+    match public.strip_suffix(arrived) {
+        Some(removed) if arrived.starts_with('/') => public.split_at(removed.len()),
+        _ => ("", public),
+    }
 }
 
 fn trimmed(path: &str) -> &str {
@@ -257,6 +266,37 @@ mod tests {
         assert_eq!(whole.metadata, "http://localhost/sub/.well-known/oauth-protected-resource");
         let other = resource.place(&arrived("localhost", "/mcp", "")).unwrap();
         assert_eq!(other.metadata, "http://localhost/.well-known/oauth-protected-resource/mcp");
+    }
+
+    /// A proxy or a host that removes a prefix forwards nothing at the root.
+    #[test]
+    fn below_a_prefix_that_is_removed_the_document_is_below_it_too() {
+        let metadata = |public: &str, own: Option<&str>, path: &str, mount: &str| {
+            let rules = Resource::new(Some(&format!("https://x.example{public}")), own);
+            let place = rules.place(&arrived("localhost", path, mount)).unwrap();
+            assert_eq!(place.resource, format!("https://x.example{public}"));
+            place.metadata.strip_prefix("https://x.example").unwrap().to_owned()
+        };
+        let below = "/api/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(metadata("/api/mcp", Some("/mcp"), "/mcp", ""), below);
+        assert_eq!(metadata("/api/mcp", Some("/mcp"), "/mcp/", ""), below);
+        assert_eq!(metadata("/api/mcp", None, "/mcp", ""), below);
+        assert_eq!(
+            metadata("/api/mcp", Some("/mcp"), "/.well-known/oauth-protected-resource/mcp", ""),
+            below
+        );
+        assert_eq!(
+            metadata("/api/app/mcp", None, "/app/mcp", "/app"),
+            "/api/app/.well-known/oauth-protected-resource/mcp"
+        );
+        // A path that arrives unchanged, or is replaced by another.
+        let at_root = "/.well-known/oauth-protected-resource/api/mcp";
+        assert_eq!(metadata("/api/mcp", Some("/api/mcp"), "/api/mcp", ""), at_root);
+        assert_eq!(metadata("/api/mcp", Some("/other"), "/other", ""), at_root);
+        assert!(
+            Resource::new(Some("https://x.example/api/mcp"), Some("/mcp"))
+                .has_document_at(RESOURCE_PATH)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::*;
@@ -196,6 +196,8 @@ fn a_server_that_fails_is_not_one_without_metadata() {
     for problem in [json!(500), json!(302), json!("")] {
         let (asked, found) = search(None, &[(AT_PATH, problem)]);
         assert_eq!(asked, [AT_PATH, AT_ROOT]);
-        assert!(found.unwrap_err().contains(AT_PATH));
+        let error = found.unwrap_err();
+        assert!(error.contains(&format!("{AT_PATH}: ")), "{error}");
+        assert!(error.ends_with(&format!("; {AT_ROOT}: it answered with status 404")), "{error}");
     }
 }
