@@ -28,7 +28,7 @@ export interface ReportedError {
   /** Below zero: the number of a signal. */
   readonly exitStatus?: number;
   readonly stderr?: string;
-  /** The number of what a callback threw, which caused the error. */
+  /** The number of the value that a callback threw, which caused the error. */
   readonly raised?: number;
   /** The number of what middleware threw; the rest is left out. */
   readonly thrown?: number;
@@ -38,7 +38,7 @@ const URL_ELICITATION_REQUIRED = -32042;
 const MAX_RAISED = 16;
 const MAX_NUMBER = 2 ** 32;
 
-/** What callbacks threw last, by the numbers under which errors of the native half name it as their cause. */
+/** The values that callbacks threw last, by the numbers under which errors of the native half name them as their cause. */
 const raised = new Map<number, unknown>();
 let number = 0;
 

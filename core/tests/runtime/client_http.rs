@@ -452,7 +452,7 @@ async fn connection_errors_are_reported_with_the_fix() {
             .options(|it| it.revisions = vec![revision]);
         let error = builder.connect().await.unwrap_err();
         assert_eq!(error.http_status, Some(404), "{error}");
-        assert!(error.hint.is_some_and(|hint| hint.starts_with("check the path")));
+        assert!(error.hint.as_ref().is_some_and(|hint| hint.starts_with("check the path")));
     }
 
     let garbage = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
