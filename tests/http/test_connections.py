@@ -206,7 +206,8 @@ def test_1000_idle_connections_hold_nobody_up(start):
                 connection.send(request(server))
                 assert connection.response().status == 200
         serves(server)
-        assert server.connections() == 1000
+        # The server may close the connection of the last request a moment after its client.
+        assert eventually(lambda: server.connections() == 1000)
     assert server.has_no_connections()
 
 
