@@ -6,7 +6,7 @@ async fn who(ctx: Context) -> String {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let tokens = Jwt::new(|it| it.issuer = "https://login.example.com".into());
+    let tokens = Jwt::new(|jwt| jwt.issuer = "https://login.example.com".into());
     Server::new("shelf")
         .add(Tool::new("who", who).scopes(["books:read"]))
         .options(|it| it.http.auth = vec![tokens.into()])

@@ -9,9 +9,9 @@ use gudgeon::{
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let options = AuthorizationServerOptions::new(|it| it.subject = "ada".into());
+    let options = AuthorizationServerOptions::new(|options| options.subject = "ada".into());
     let provider = AuthorizationServer::listen(options).await?;
-    let tokens = Jwt::new(|it| it.issuer = provider.issuer().into());
+    let tokens = Jwt::new(|jwt| jwt.issuer = provider.issuer().into());
     let app = Server::new("shelf")
         .tool("who", |ctx: Context| async move {
             Ok(ctx.principal().map_or("nobody".into(), |it| it.subject.clone()))
@@ -20,8 +20,8 @@ async fn main() -> Result<(), Error> {
     let here = app.listen("http://127.0.0.1:0/mcp").await?;
 
     let browser = provider.clone();
-    let auth = OAuth::new(|it| {
-        it.on_redirect = Some(Arc::new(move |url| {
+    let auth = OAuth::new(|oauth| {
+        oauth.on_redirect = Some(Arc::new(move |url| {
             let browser = browser.clone();
             Box::pin(async move { browser.browse(&url).await })
         }));

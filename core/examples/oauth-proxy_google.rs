@@ -2,10 +2,10 @@ use gudgeon::{Error, Server, server::auth::OAuthProxy};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let google = OAuthProxy::new(|it| {
-        it.provider = "google".into();
-        it.client_id = Some("shelf.apps.googleusercontent.com".into());
-        it.client_secret = Some("s3cret".into());
+    let google = OAuthProxy::new(|proxy| {
+        proxy.provider = "google".into();
+        proxy.client_id = Some("shelf.apps.googleusercontent.com".into());
+        proxy.client_secret = Some("s3cret".into());
     });
     Server::new("shelf")
         .options(|it| it.http.auth = vec![google.into()])

@@ -8,7 +8,7 @@ use gudgeon::{
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let auth = OAuth::new(|it| it.store = Store::File("tokens.json".into()));
+    let auth = OAuth::new(|oauth| oauth.store = Store::File("tokens.json".into()));
     let shelf = Target::url("https://shelf.example.com/mcp")?;
     let client = Client::builder(shelf).options(|it| it.auth = Some(auth.into())).connect().await?;
     client.close().await;

@@ -180,16 +180,19 @@ fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
         }
         "auth/wif-jwt-bearer" => {
             let client_id = given.client_id;
-            WorkloadIdentity::new(|it| (it.token, it.client_id) = (token, client_id)).into()
+            WorkloadIdentity::new(|identity| {
+                (identity.token, identity.client_id) = (token, client_id);
+            })
+            .into()
         }
-        _ => OAuth::new(|it| {
-            it.client_id = given.client_id;
-            it.client_secret = given.client_secret;
-            it.issuer = given.issuer;
-            it.client_metadata_url =
+        _ => OAuth::new(|oauth| {
+            oauth.client_id = given.client_id;
+            oauth.client_secret = given.client_secret;
+            oauth.issuer = given.issuer;
+            oauth.client_metadata_url =
                 Some("https://conformance-test.local/client-metadata.json".into());
-            it.dpop = scenario.starts_with("auth/dpop");
-            it.on_redirect = Some(Arc::new(|url| Box::pin(redirect(url))));
+            oauth.dpop = scenario.starts_with("auth/dpop");
+            oauth.on_redirect = Some(Arc::new(|url| Box::pin(redirect(url))));
         })
         .into(),
     })

@@ -355,11 +355,11 @@ test("a callback that fails fails the question, not the client, and the server g
   });
   const { e, s, r } = JSON.parse((await client.callTool("ask")).text);
   assert.equal(e.code, -32603);
-  assert.match(e.message, /^onElicit returned nothing for "Sure\?"; return an object with value, declined, or cancelled$/);
+  assert.match(e.message, /^onElicit returned nothing for "Sure\?"; return the answer itself, an object with value, declined, or cancelled$/);
   assert.deepEqual([s.code, s.message], [-32603, "the client could not answer: RangeError"]);
   assert.deepEqual(r, { code: -1, message: "The user wants none to be known", data: { why: "asked" } });
   const told = log.mock.calls.map(({ arguments: [what, error] }) => `${what} ${error.message}`).sort();
-  assert.match(told[0], /^onElicit failed: onElicit returned nothing for "Sure\?"; return an object with value, declined, or cancelled/);
+  assert.match(told[0], /^onElicit failed: onElicit returned nothing for "Sure\?"; return the answer itself, an object with value, declined, or cancelled/);
   assert.equal(told[1], "onSample failed: no model at 10.0.0.7");
   await client.close();
 });

@@ -87,6 +87,7 @@ def test_whole_floats_are_integers_and_the_rest_is_refused() -> None:
         (b"{}", "missing argument 'n'"),
         (b"[]", "arguments: expected an object, got \\[\\]"),
         (b'{"n":', "arguments: input data was truncated"),
+        (b'{"n":}', "arguments: JSON is malformed"),
         (b'{"n":' + b"[" * 100_000, "arguments: |argument "),
     ):
         with pytest.raises(InvalidArguments, match=message):

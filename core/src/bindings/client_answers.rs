@@ -161,9 +161,10 @@ fn no_form_answer(
         Language::TypeScript => ("an object", "declined, or cancelled"),
         _ => ("a mapping", "Declined(), or Cancelled()"),
     };
-    let wanted = match names.is_empty() {
-        true => "true or false".to_owned(),
-        false => format!("{object} with {}", names.join(", ")),
+    let wanted = match &names[..] {
+        [] => "true or false".to_owned(),
+        [only] => format!("the answer itself, {object} with {only}"),
+        _ => format!("{object} with {}", names.join(", ")),
     };
     format!("{callback} returned {given} for {message}; return {wanted}, {refusals}")
 }

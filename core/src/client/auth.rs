@@ -7,7 +7,7 @@
 //! };
 //!
 //! # async fn sign_in() -> Result<(), gudgeon::Error> {
-//! let auth = OAuth::new(|it| it.store = Store::File("tokens.json".into()));
+//! let auth = OAuth::new(|oauth| oauth.store = Store::File("tokens.json".into()));
 //! let client = Client::builder(Target::url("https://shelf.example.com/mcp")?)
 //!     .options(|it| it.auth = Some(auth.into()))
 //!     .connect()

@@ -48,11 +48,20 @@ struct Shutdown {
     after_second: Duration,
     deadline: Option<Instant>,
     is_over: bool,
+    is_announced: bool,
 }
 
 impl Shutdown {
     fn new(after_second: Duration) -> Self {
-        Self { cause: None, signals: 0, limit: None, after_second, deadline: None, is_over: false }
+        Self {
+            cause: None,
+            signals: 0,
+            limit: None,
+            after_second,
+            deadline: None,
+            is_over: false,
+            is_announced: false,
+        }
     }
 
     fn started(&mut self, now: Instant, limit: Duration) {
@@ -109,6 +118,19 @@ impl Shutdown {
     fn expired(&self, now: Instant) -> Option<i32> {
         let is_expired = self.deadline.is_some_and(|it| it <= now);
         self.cause.filter(|_| is_expired).map(Cause::status)
+    }
+
+    /// Returns the message about what a first signal waits for, once.
+    fn announcement(&mut self, running: &[String]) -> Option<String> {
+        let is_waiting = self.signals == 1 && self.deadline.is_some() && !running.is_empty();
+        if !is_waiting || std::mem::replace(&mut self.is_announced, true) {
+            return None;
+        }
+        let grace = self.limit?.saturating_sub(CLEANUP).as_secs_f64();
+        Some(format!(
+            "gudgeon: waiting up to {grace} s for {}; a second Ctrl-C or SIGTERM ends the process at once",
+            running.join(", ")
+        ))
     }
 
     /// Returns the message about handlers that still run; `None` after a second signal, which wanted exactly this.
@@ -311,6 +333,9 @@ impl Shared {
                 state.shutdown.over();
                 return;
             }
+            if let Some(message) = state.shutdown.announcement(&at_first) {
+                stderr::try_write(&message);
+            }
             let left = state.shutdown.deadline.map(|it| it.saturating_duration_since(now));
             state = match left {
                 Some(left) => {
@@ -406,6 +431,29 @@ mod tests {
             assert_eq!(shutdown.expired(now), Some(143));
             assert_eq!(shutdown.message(&[]), None);
         }
+    }
+
+    #[test]
+    fn the_first_signal_says_once_what_is_waited_for() {
+        let now = Instant::now();
+        let running = ["tool \"slow\"".to_owned()];
+        let mut shutdown = started(now);
+        assert_eq!(shutdown.announcement(&running), None);
+        assert!(shutdown.signal(now, INTERRUPT, 1));
+        assert_eq!(shutdown.announcement(&[]), None);
+        let message = shutdown.announcement(&running).unwrap();
+        assert!(
+            message.contains("waiting up to 2 s for tool \"slow\"; a second Ctrl-C"),
+            "{message}"
+        );
+        assert_eq!(shutdown.announcement(&running), None);
+        let mut shutdown = started(now);
+        shutdown.end_of_input(now);
+        assert_eq!(shutdown.announcement(&running), None);
+        let mut shutdown = started(now);
+        shutdown.signal(now, INTERRUPT, 1);
+        shutdown.handlers_ended();
+        assert_eq!(shutdown.announcement(&running), None);
     }
 
     #[test]

@@ -125,6 +125,7 @@ impl ContentBlock {
 
     fn parse(raw: Raw, nested: bool) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
+        #[serde(expecting = "a content block with a type")]
         struct Tag<'a> {
             #[serde(borrow, rename = "type")]
             name: Cow<'a, str>,

@@ -4,7 +4,7 @@
 //! use gudgeon::{Server, server::auth::Jwt};
 //!
 //! let server = Server::new("shelf").options(|it| {
-//!     let tokens = Jwt::new(|it| it.issuer = "https://login.example.com".into());
+//!     let tokens = Jwt::new(|jwt| jwt.issuer = "https://login.example.com".into());
 //!     it.http.auth = vec![tokens.into()];
 //! });
 //! ```

@@ -13,11 +13,11 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
-//! let options = AuthorizationServerOptions::new(|it| it.subject = "ada".into());
+//! let options = AuthorizationServerOptions::new(|options| options.subject = "ada".into());
 //! let provider = AuthorizationServer::listen(options).await?;
 //! let who = |ctx: Context| async move { Ok(ctx.principal().map(|it| it.subject.clone())) };
 //! let server = Server::new("shelf").tool("who", who).options(|it| {
-//!     it.http.auth = vec![Jwt::new(|it| it.issuer = provider.issuer().into()).into()];
+//!     it.http.auth = vec![Jwt::new(|jwt| jwt.issuer = provider.issuer().into()).into()];
 //! });
 //! let listening = server.listen("http://127.0.0.1:0/mcp").await?;
 //!
@@ -26,7 +26,7 @@
 //!     let browser = browser.clone();
 //!     Box::pin(async move { browser.browse(&url).await })
 //! };
-//! let auth = OAuth::new(|it| it.on_redirect = Some(Arc::new(on_redirect)));
+//! let auth = OAuth::new(|oauth| oauth.on_redirect = Some(Arc::new(on_redirect)));
 //! let client = Client::builder(Target::url(listening.url())?)
 //!     .options(|it| it.auth = Some(auth.into()))
 //!     .connect()

@@ -403,3 +403,11 @@ fn constructors_create_minimal_valid_values() {
     let tool = Tool::new("t", json::raw("{}".to_owned()));
     assert_eq!(written(&tool), r#"{"name":"t","inputSchema":{}}"#);
 }
+
+#[test]
+fn content_that_is_none_is_described_without_the_names_of_inner_types() {
+    for content in [r#""text""#, "3", "[1]"] {
+        let error = serde_json::from_str::<ContentBlock>(content).unwrap_err().to_string();
+        assert!(error.contains("expected a content block with a type"), "{error}");
+    }
+}

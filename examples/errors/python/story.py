@@ -60,7 +60,7 @@ async def story(target: Target, revision: Any) -> None:
         assert kept.text == "The user declined: Close ada's account?"
         no = Cancelled()
         kept = await failure(ToolError, call("close_account", {"name": "ada"}))
-        assert kept.text == "The user declined: Close ada's account?"
+        assert kept.text == "The user dismissed: Close ada's account?"
 
         # Timeouts and cancellation: the handler ends as well, and cleans up.
         async def at_the_expert() -> str:

@@ -32,11 +32,11 @@ async def test_close_account(era: str, replay: bool) -> None:
 
 
 @pytest.mark.parametrize("era", ASKING)
-@pytest.mark.parametrize("no", [Declined(), Cancelled()])
+@pytest.mark.parametrize(("no", "verb"), [(Declined(), "declined"), (Cancelled(), "dismissed")])
 @pytest.mark.asyncio
-async def test_who_does_not_answer_keeps_the_account(era: str, no: object) -> None:
+async def test_who_does_not_answer_keeps_the_account(era: str, no: object, verb: str) -> None:
     async with connect(app, revision=era, answers={"Close ada's account?": no}) as client:
-        with pytest.raises(ToolError, match="The user declined: Close ada's account"):
+        with pytest.raises(ToolError, match=f"The user {verb}: Close ada's account"):
             await client.call_tool("close_account", {"name": "ada"})
 
 

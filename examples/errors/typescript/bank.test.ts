@@ -27,11 +27,11 @@ for (const era of eras.filter((era) => era >= "2025-06-18")) {
       });
     }
 
-    for (const no of [declined, cancelled]) {
+    for (const [no, verb] of [[declined, "declined"], [cancelled, "dismissed"]] as const) {
       test(`who does not answer keeps the account: ${String(no)}`, async () => {
         await using client = await connect(app, { revision: era, answers: { "Close ada's account?": no } });
         await assert.rejects(client.callTool("close_account", { name: "ada" }), (error) => {
-          return error instanceof ToolError && error.text === "The user declined: Close ada's account?";
+          return error instanceof ToolError && error.text === `The user ${verb}: Close ada's account?`;
         });
       });
     }

@@ -54,7 +54,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   assert.equal(kept.text, "The user declined: Close ada's account?");
   no = cancelled;
   const dismissed = await failure(ToolError, call("close_account", { name: "ada" }));
-  assert.equal(dismissed.text, "The user declined: Close ada's account?");
+  assert.equal(dismissed.text, "The user dismissed: Close ada's account?");
 
   // Timeouts and cancellation: the handler ends as well, and cleans up.
   const atTheExpert = async (): Promise<string> => (await customer.readResource("bank://expert")).text;

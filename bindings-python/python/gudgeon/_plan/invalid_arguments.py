@@ -86,7 +86,7 @@ def invalid_text(error: Exception, raw: Any, schema: bytes, wire: str | None = N
         return f"{problem} argument '{_dotted([*path, field[2]])}'"
     text = _expected(message)
     if text is None:
-        problem = message[:1].lower() + message[1:] if value is ... or _is_malformed(error) else message
+        problem = _uncapitalized(message) if value is ... or _is_malformed(error) else message
     else:
         problem = f"expected {'each key to be ' if is_key else ''}{text}"
         if value is not ... and not is_key:
@@ -230,3 +230,8 @@ def _counted(count: int, unit: str) -> str:
     if count == 1:
         return f"1 {unit}"
     return f"{count} {'properties' if unit == 'property' else unit + 's'}"
+
+
+def _uncapitalized(message: str) -> str:
+    """Returns a sentence as a part of another one; an abbreviation at its start stays as it is."""
+    return message if message[1:2].isupper() else message[:1].lower() + message[1:]

@@ -77,10 +77,10 @@ pub struct ApiKeys {
 /// use gudgeon::{Server, server::auth::OAuthProxy};
 ///
 /// let server = Server::new("shelf").options(|it| {
-///     let google = OAuthProxy::new(|it| {
-///         it.provider = "google".into();
-///         it.client_id = Some("shelf.apps.googleusercontent.com".into());
-///         it.client_secret = Some("s3cret".into());
+///     let google = OAuthProxy::new(|proxy| {
+///         proxy.provider = "google".into();
+///         proxy.client_id = Some("shelf.apps.googleusercontent.com".into());
+///         proxy.client_secret = Some("s3cret".into());
 ///     });
 ///     it.http.auth = vec![google.into()];
 /// });

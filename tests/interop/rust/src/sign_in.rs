@@ -24,7 +24,8 @@ async fn main() -> Result<(), Box<dyn StdError>> {
 
 async fn sign_in(job: &Value) -> Result<(), Box<dyn StdError>> {
     let [url, tool] = ["url", "tool"].map(|name| job[name].as_str().unwrap_or_default());
-    let auth = OAuth::new(|it| it.on_redirect = Some(Arc::new(|page| Box::pin(follow(page)))));
+    let auth =
+        OAuth::new(|oauth| oauth.on_redirect = Some(Arc::new(|page| Box::pin(follow(page)))));
     let builder = Client::builder(Target::url(url)?).options(|it| it.auth = Some(auth.into()));
     let client = builder.connect().await?;
     let tools = client.list::<Tool>().await?.len();

@@ -46,7 +46,7 @@ use crate::{
 /// If a new session is lost within this time, it is not replaced again on behalf of its stream.
 const WORTHWHILE: Duration = Duration::from_secs(5);
 /// The reason once a session that was just begun is lost as well.
-const LOST_AGAIN: &str = "the server ended the session again and again; where several processes or replicas serve one address, all     requests of a session must reach the same one: use sticky routing, or a single process";
+const LOST_AGAIN: &str = "the server ended the session twice; where several processes or replicas serve one address, all requests of a session must reach the same one: use sticky routing, or a single process";
 /// The time to keep listening for messages about a cancelled request of a session.
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The maximum number of events that were received but not processed.
