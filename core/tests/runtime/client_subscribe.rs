@@ -449,7 +449,7 @@ async fn renewing_sessions_is_bounded() {
     let end = end.await;
     assert_eq!(end.kind, ErrorKind::Lost);
     assert!(
-        end.message.contains("again and again") && end.message.contains("sticky routing"),
+        end.message.contains("ended the session twice") && end.message.contains("sticky routing"),
         "{end}"
     );
     assert_eq!(sessions.load(Ordering::Relaxed), 2);
