@@ -78,14 +78,6 @@ impl Failure {
         Self { kind, ..self }
     }
 
-    /// Returns the failure for an error of a server whose standard error nobody sees: the message has its last lines.
-    pub fn with_stderr(mut error: Error) -> Self {
-        if let Some(stderr) = &error.stderr {
-            error.message = format!("{}; the end of its standard error:\n{stderr}", error.message);
-        }
-        error.into()
-    }
-
     /// Returns the message, without the hint.
     pub fn message(&self) -> &str {
         &self.message

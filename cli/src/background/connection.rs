@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{
     Definition,
     log::Log,
-    message::{lock, notification, raw},
+    message::{failure_with_stderr, lock, notification, raw},
     notice,
     peer::Peer,
     questions::Questions,
@@ -134,7 +134,7 @@ impl Connection {
             .on_sample_raw(answerer)
             .connect()
             .await;
-        client.map_err(Failure::with_stderr)
+        client.map_err(failure_with_stderr)
     }
 
     /// Passes a question of a legacy server on to the command whose call asks it.

@@ -138,8 +138,16 @@ pub fn error_object(error: Error) -> ErrorObject {
             let ErrorDetails { message, data, .. } = error.into_details();
             ErrorObject { code, message, data }
         }
-        _ => error_of(&Failure::with_stderr(error)),
+        _ => error_of(&failure_with_stderr(error)),
     }
+}
+
+/// Returns the failure for an error of a server whose standard error nobody sees: the message has its last lines.
+pub fn failure_with_stderr(mut error: Error) -> Failure {
+    if let Some(stderr) = &error.stderr {
+        error.message = format!("{}; the end of its standard error:\n{stderr}", error.message);
+    }
+    error.into()
 }
 
 /// Returns the failure that the background process reported by an error.
