@@ -1,14 +1,18 @@
 """Exceptions → the description that the core makes an answer of."""
 
 import asyncio
+import importlib.machinery
 import json
+import sys
 import time
+import types
 from typing import Any
 
 import pytest
 
 from gudgeon import Server, SyncClient
 from gudgeon._call.failures import describe_error
+from gudgeon._call.log import log
 from gudgeon._plan.invalid_arguments import InvalidArguments
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, Image, ToolResult
@@ -27,6 +31,20 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 def described(error: BaseException, *expose: type[Exception]) -> Any:
     return json.loads(describe_error(error, expose))
+
+
+def test_a_module_that_another_thread_is_importing_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As `asyncio` is while the first event loop starts.
+    for name in ("asyncio", "logging"):
+        incomplete = types.ModuleType(name)
+        incomplete.__spec__ = importlib.machinery.ModuleSpec(name, None)
+        incomplete.__spec__._initializing = True  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, incomplete)
+    try:
+        assert described(ValueError("x"))["message"] == "x"
+        log(40, "not logged")
+    finally:
+        monkeypatch.undo()
 
 
 def test_failures_are_described() -> None:

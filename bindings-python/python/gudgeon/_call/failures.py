@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from .._model.json import encode
+from .._model.loaded import loaded
 from .._plan.invalid_arguments import InvalidArguments
 from ..errors import (
     Cancelled,
@@ -47,7 +47,7 @@ def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> 
         return {"kind": "declined", "message": str(error.question)}
     if isinstance(error, Cancelled):
         return {"kind": "dismissed", "message": str(error.question)}
-    asyncio = sys.modules.get("asyncio")
+    asyncio = loaded("asyncio")
     if asyncio is not None and isinstance(error, asyncio.CancelledError):
         return {"kind": "cancelled"}
     if expose and isinstance(error, expose):

@@ -11,6 +11,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
+from .._model.loaded import loaded
 from .._native import log_later, stderr_has_room
 from .tracebacks import exc_info, message_of, traceback_of
 
@@ -29,7 +30,7 @@ def report(text: str, error: BaseException | None = None) -> None:
 
 def log(level: int, text: str, *args: Any) -> None:
     """Logs a line, if `logging` was imported. `args` are put into the text, as `logging` does."""
-    logging = sys.modules.get("logging")
+    logging = loaded("logging")
     if logging is None or not (logger := logging.getLogger("gudgeon")).isEnabledFor(level):
         return
     line = text % args
@@ -49,7 +50,7 @@ def log_event(level: str, logger: str, line: str, fields: dict[str, Any], waits:
     Args:
         waits: Whether the event waits until it can be logged without blocking. Otherwise it is dropped.
     """
-    logging = sys.modules.get("logging")
+    logging = loaded("logging")
     if logging is not None:
         number = _LEVELS[level]
         log = logging.getLogger(logger)
@@ -63,7 +64,7 @@ _LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}
 
 
 def _report(text: str, error: BaseException | None) -> None:
-    logging = sys.modules.get("logging")
+    logging = loaded("logging")
     if logging is not None:
         logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
         return

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Annotated, Any
 
+from .._model.loaded import loaded
 from .parameter import MISSING, Parameter
 
 _NAMES = ("alias", "alias_priority", "serialization_alias", "validation_alias")
@@ -15,7 +15,7 @@ def read_field(parameter: Parameter, where: str) -> None:
     """Reads `x: int = Field(3, ge=1)` as `x: Annotated[int, Field(ge=1)] = 3`, and takes the alias out of each Field:
     it is the argument's name, which pydantic does not see because it reads the value alone.
     """
-    module = sys.modules.get("pydantic.fields")
+    module = loaded("pydantic.fields")
     if module is None:
         return
     if isinstance(parameter.default, module.FieldInfo):

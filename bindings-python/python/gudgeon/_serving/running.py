@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from .._model.loaded import loaded
 from .._native import check_options
 from .._server.lifespan import Lifespan
 
@@ -188,7 +188,7 @@ class Running:
 
 
 def _outside_loops(at: Any) -> None:
-    asyncio = sys.modules.get("asyncio")
+    asyncio = loaded("asyncio")
     if asyncio is None:
         return
     try:
