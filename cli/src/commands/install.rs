@@ -255,7 +255,9 @@ fn entry(target: &Target, host: &Host, environment: &Environment) -> Result<Entr
         Target::Configured(server) => {
             let entry = server.entry.clone().map_err(Failure::usage)?;
             let entry = moved(&entry, host, &server.source, environment);
-            entry.map_err(|it| Failure::new(FailureKind::File, format!("{}: {it}", server.label())))
+            entry.map_err(|problem| {
+                Failure::new(FailureKind::File, format!("{}: {problem}", server.label()))
+            })
         }
         Target::Connection(name) => {
             let message =

@@ -174,7 +174,7 @@ impl Session {
             if session.lock().calls.remove(&call).is_some() {
                 match outcome {
                     Ok(reply) => {
-                        let repeated = Repeated::of(&reply);
+                        let repeated = Repeated::in_reply(&reply);
                         session.journal.add_result(&call, reply.result.get(), repeated);
                     }
                     Err(error) => session

@@ -125,7 +125,7 @@ pub(super) fn limit<'de, D: Deserializer<'de>>(it: D) -> Result<Limit, D::Error>
     Option::<f64>::deserialize(it).map(Some)
 }
 
-/// A PEM file: its path or text, or `{"text"}`, which is no path.
+/// A PEM file: a string is its path or its text, and the member `text` of an object always its text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum GivenPem {

@@ -30,7 +30,7 @@ pub struct PartialMessage {
 
 impl PartialMessage {
     /// Reads the beginning of a message.
-    pub fn of(beginning: &[u8]) -> Self {
+    pub fn from_beginning(beginning: &[u8]) -> Self {
         let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
         let mut read = Self::default();
         // Parsing ends with an error at the latest where the beginning ends.
@@ -39,8 +39,8 @@ impl PartialMessage {
     }
 
     /// Reads the beginning of a message, and the id at its end if the beginning has none.
-    pub fn of_ends(beginning: &[u8], end: &[u8]) -> Self {
-        let read = Self::of(beginning);
+    pub fn from_ends(beginning: &[u8], end: &[u8]) -> Self {
+        let read = Self::from_beginning(beginning);
         if read.id.is_some() || !beginning.trim_ascii_start().starts_with(b"{") {
             return read;
         }
@@ -51,7 +51,7 @@ impl PartialMessage {
     }
 
     /// Calls `found` with the members that were read of each message in a batch that can't be read whole.
-    pub fn of_batch(frame: &[u8], found: impl FnMut(Self)) {
+    pub fn read_batch(frame: &[u8], found: impl FnMut(Self)) {
         // Parsing ends with an error at the latest where the frame becomes unreadable.
         let _ = serde_json::Deserializer::from_slice(frame).deserialize_seq(Batch(found));
     }
@@ -167,10 +167,10 @@ mod tests {
             ("log", r#"{"method":"ping","id":7}"#, None),
         ];
         for (beginning, end, id) in cases {
-            let read = PartialMessage::of_ends(beginning.as_bytes(), end.as_bytes());
+            let read = PartialMessage::from_ends(beginning.as_bytes(), end.as_bytes());
             assert_eq!(read.id.as_ref().map(Id::as_json), id, "{beginning} … {end}");
         }
-        assert!(PartialMessage::of_ends(request.as_bytes(), b"").has_method);
+        assert!(PartialMessage::from_ends(request.as_bytes(), b"").has_method);
     }
 
     proptest! {
@@ -179,16 +179,16 @@ mod tests {
             let inner = serde_json::json!({"text": text, "id": 1});
             let message = format!(r#"{{"method":"m","params":{inner},"id":{id}}}"#);
             let end = &message.as_bytes()[at.min(message.len())..];
-            let read = PartialMessage::of_ends(b"{\"method\":\"m\",", end);
+            let read = PartialMessage::from_ends(b"{\"method\":\"m\",", end);
             prop_assert!(read.id.is_none_or(|read| read.as_json() == id.to_string()));
         }
 
         #[test]
         fn any_bytes_are_read(bytes: Vec<u8>, end: Vec<u8>) {
-            PartialMessage::of_ends(&bytes, &end);
-            PartialMessage::of_ends(b"{", &end);
-            PartialMessage::of_batch(&bytes, |_| ());
-            PartialMessage::of_batch(&[b"[", &*bytes].concat(), |_| ());
+            PartialMessage::from_ends(&bytes, &end);
+            PartialMessage::from_ends(b"{", &end);
+            PartialMessage::read_batch(&bytes, |_| ());
+            PartialMessage::read_batch(&[b"[", &*bytes].concat(), |_| ());
         }
     }
 }

@@ -233,7 +233,7 @@ impl Server {
         name: &str,
         handler: H,
     ) -> Self {
-        let params = Form::arguments().map(|it| it.to_string());
+        let params = Form::arguments().map(|schema| schema.to_string());
         let handler = self.erased(Form::erase(handler));
         let added = self.hub.edit(|components| {
             components.add(Definition::Method(name.into()), handler)?;

@@ -170,7 +170,7 @@ fn spell_integers(value: &mut Value) {
         Value::Object(members) => members.values_mut().for_each(spell_integers),
         Value::Number(number) if number.is_f64() => {
             // Beyond this bound a float may not represent the intended number.
-            let exact = number.as_f64().filter(|it| it.abs() < EXACT && it.fract() == 0.0);
+            let exact = number.as_f64().filter(|float| float.abs() < EXACT && float.fract() == 0.0);
             #[allow(clippy::cast_possible_truncation, reason = "it has no fraction and is small")]
             if let Some(exact) = exact {
                 *number = (exact as i64).into();

@@ -108,7 +108,7 @@ async fn open_through(
         return Ok(stream);
     }
     let tunnel = tunnel::open(proxy, stream, url).await?;
-    secure_if_required(url, tunnel, trust).await.map_err(|it| proxy.explain(it))
+    secure_if_required(url, tunnel, trust).await.map_err(|error| proxy.explain(error))
 }
 
 async fn open_tcp(url: &Url) -> io::Result<Box<dyn ByteStream>> {

@@ -111,7 +111,7 @@ impl ClientSession {
     pub(super) fn handle_too_long(&mut self, now: Instant, message: TooLong<'_>) {
         let TooLong { limit, beginning, .. } = message;
         tracing::warn!(limit, "dropped a message of the server that is too long");
-        let ids = match Partial::of_ends(message) {
+        let ids = match Partial::from_ends(message) {
             Partial::Response(id) => vec![id],
             Partial::NoResponse => Vec::new(),
             Partial::Unclear if beginning.is_empty() || is_batch(beginning) => {

@@ -16,13 +16,13 @@ pub(crate) enum Partial {
 
 impl Partial {
     /// Reads the beginning of a message.
-    pub(crate) fn of(beginning: &[u8]) -> Self {
-        PartialMessage::of(beginning).into()
+    pub(crate) fn from_beginning(beginning: &[u8]) -> Self {
+        PartialMessage::from_beginning(beginning).into()
     }
 
     /// Reads both ends of a message.
-    pub(super) fn of_ends(TooLong { beginning, end, .. }: TooLong<'_>) -> Self {
-        PartialMessage::of_ends(beginning, end).into()
+    pub(super) fn from_ends(TooLong { beginning, end, .. }: TooLong<'_>) -> Self {
+        PartialMessage::from_ends(beginning, end).into()
     }
 }
 
@@ -46,9 +46,9 @@ pub(super) fn responses(frame: &[u8], mut found: impl FnMut(u64)) {
         }
     };
     if frame.trim_ascii_start().starts_with(b"[") {
-        PartialMessage::of_batch(frame, read);
+        PartialMessage::read_batch(frame, read);
     } else {
-        read(PartialMessage::of(frame));
+        read(PartialMessage::from_beginning(frame));
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
             ("[7", Partial::Unclear),
             ("", Partial::Unclear),
         ] {
-            assert_eq!(Partial::of(beginning.as_bytes()), expected, "{beginning}");
+            assert_eq!(Partial::from_beginning(beginning.as_bytes()), expected, "{beginning}");
         }
-        assert_eq!(Partial::of(b"{\"id\":7,\"result\":\"\xff"), Partial::Response(7));
+        assert_eq!(Partial::from_beginning(b"{\"id\":7,\"result\":\"\xff"), Partial::Response(7));
     }
 
     proptest! {
@@ -86,7 +86,7 @@ mod tests {
         fn a_message_that_is_cut_anywhere_names_no_other_request(id in 10_u64..1000, at in 0_usize..60) {
             let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":1,"text":"…"}}}}"#);
             let beginning = &message.as_bytes()[..at.min(message.len())];
-            let read = Partial::of(beginning);
+            let read = Partial::from_beginning(beginning);
             prop_assert!(matches!(read, Partial::Unclear) || read == Partial::Response(id));
         }
     }

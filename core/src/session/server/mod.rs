@@ -200,7 +200,7 @@ impl ServerSession {
 
     /// Answers the request that a discarded message was, if it is known, or fails the question that it answered.
     fn refuse_too_long(&mut self, TooLong { limit, beginning, end }: TooLong<'_>) {
-        let read = PartialMessage::of_ends(beginning, end);
+        let read = PartialMessage::from_ends(beginning, end);
         if read.has_outcome && !read.has_method && read.id.is_some() {
             let message = format!("the client's answer is longer than {limit} bytes");
             let error = ErrorObject::new(code::INVALID_REQUEST, message);

@@ -232,8 +232,8 @@ async fn open(
     };
     match &options.open_url {
         Some(open_url) => open_url(url).await.map_err(text_of)?,
-        None => browser::open(&url).map_err(|it| {
-            format!("{it}; pass {} or {}", option_name("open_url"), option_name("on_redirect"))
+        None => browser::open(&url).map_err(|error| {
+            format!("{error}; pass {} or {}", option_name("open_url"), option_name("on_redirect"))
         })?,
     }
     redirected.await.map_err(|_| "the listener for the redirect ended".into())

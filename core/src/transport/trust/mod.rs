@@ -54,15 +54,15 @@ impl Trust {
         let identity = certificate.map(|(chain, key)| {
             Ok::<_, Error>(Identity { server: url.clone(), key: identity(chain, key)? })
         });
-        Ok(Self::of(authorities, identity.transpose()?))
+        Ok(Self::with_options(authorities, identity.transpose()?))
     }
 
     /// Trusts the authorities of the environment.
     pub(crate) fn of_environment() -> Self {
-        Self::of(None, None)
+        Self::with_options(None, None)
     }
 
-    fn of(authorities: Option<Arc<RootCertStore>>, identity: Option<Identity>) -> Self {
+    fn with_options(authorities: Option<Arc<RootCertStore>>, identity: Option<Identity>) -> Self {
         Self(Arc::new(Shared {
             authorities,
             variables: Variables::read(),

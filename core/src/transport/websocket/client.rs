@@ -194,7 +194,7 @@ async fn upgrade(
     key: &str,
 ) -> Result<Upgraded, Error> {
     let broken = |it: hyper::Error| invalid(&it).caused_by(it);
-    let sent = Credentials::of(request.headers(), Credentials::NoHeader);
+    let sent = Credentials::from_headers(request.headers(), Credentials::NoHeader);
     let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
     let response = sender.send_request(request).await.map_err(broken)?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {

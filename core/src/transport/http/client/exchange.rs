@@ -216,7 +216,7 @@ impl Shared {
     fn credentials(&self) -> Credentials {
         match self.auth {
             Some(_) => Credentials::Given,
-            None => Credentials::of(&self.headers, Credentials::None),
+            None => Credentials::from_headers(&self.headers, Credentials::None),
         }
     }
 

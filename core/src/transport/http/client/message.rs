@@ -148,7 +148,7 @@ impl Fields<'_> {
 pub(super) fn answers(frame: &[u8], request: u64) -> bool {
     let frame = frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame);
     let beginning = &frame[..frame.len().min(BEGINNING)];
-    if Partial::of(beginning) == Partial::Response(request) {
+    if Partial::from_beginning(beginning) == Partial::Response(request) {
         return true;
     }
     if frame.trim_ascii_start().starts_with(b"[") {

@@ -17,7 +17,7 @@ pub(crate) enum Credentials {
 
 impl Credentials {
     /// Returns the credentials of a request with these headers; `otherwise` if they have none.
-    pub(crate) fn of(headers: &HeaderMap, otherwise: Self) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap, otherwise: Self) -> Self {
         if headers.contains_key(header::AUTHORIZATION) { Self::Given } else { otherwise }
     }
 
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn a_header_is_a_credential() {
         let mut headers = HeaderMap::new();
-        assert_eq!(Credentials::of(&headers, Credentials::None), Credentials::None);
+        assert_eq!(Credentials::from_headers(&headers, Credentials::None), Credentials::None);
         headers.insert(header::AUTHORIZATION, header::HeaderValue::from_static("Bearer a"));
-        assert_eq!(Credentials::of(&headers, Credentials::None), Credentials::Given);
+        assert_eq!(Credentials::from_headers(&headers, Credentials::None), Credentials::Given);
     }
 }
