@@ -73,6 +73,16 @@ def tarball():
     return tarfile.open(path)
 
 
+@pytest.mark.parametrize("crate", ["gudgeon", "gudgeon-cli"])
+def test_a_published_crate_has_no_tests(crate):
+    command = ["cargo", "package", "--list", "--allow-dirty", "--offline", "--package", crate]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert "src/lib.rs" in listed or "src/main.rs" in listed
+    beside = {Path(path).parts[0] for path in listed} - {"src", "page"}
+    assert beside <= {".cargo_vcs_info.json", "Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE", "README.md"}
+    assert [path for path in listed if "tests" in Path(path).with_suffix("").parts] == []
+
+
 def test_the_installed_package_is_tested():
     assert Path(gudgeon.__file__).is_relative_to(sys.prefix)
     assert sys.prefix == str(OUT / "venv")

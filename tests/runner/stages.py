@@ -86,6 +86,13 @@ CHECKS = [
     Stage("features", [sys.executable, ROOT / "tests/features.py"], needs=(), set=ALL),
     Stage("public items", [sys.executable, ROOT / "tests/public_items.py"], needs=(), set=ALL),
     Stage("compile errors", [sys.executable, ROOT / "tests/compile_errors.py"], needs=(), set=ALL),
+    # What is published compiles by itself.
+    Stage(
+        "crates",
+        ["cargo", "package", "--quiet", "--package", "gudgeon", "--package", "gudgeon-cli", "--allow-dirty"],
+        needs=(),
+        set=ALL,
+    ),
     Stage("lock files", [sys.executable, ROOT / "tests/lock_files.py"], needs=(), set=QUICK),
     Stage("unsafe code", [sys.executable, ROOT / "tests/unsafe_code.py"], needs=(), set=QUICK),
     Stage("built once", [sys.executable, ROOT / "tests/built_once.py"], needs=()),
