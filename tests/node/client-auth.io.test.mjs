@@ -124,7 +124,10 @@ test("the error of a token names the case, the option, and what the program's ow
   await assert.rejects(call(undefined), refused('pass { auth: "TOKEN" }, or { auth: "oauth" }'));
   await assert.rejects(call("Bearer t0ken"), (error) => error instanceof TypeError && /pass the token alone/.test(error.message));
   const thrown = new RangeError("no token");
-  await assert.rejects(call(() => { throw thrown; }), (error) => error instanceof AuthError && error.cause === thrown);
+  const fails = () => { throw thrown; };
+  for (const auth of [fails, oauth({ store: { get: fails, set: fails, delete: fails } })]) {
+    await assert.rejects(call(auth), (error) => error instanceof AuthError && error.cause === thrown);
+  }
 });
 
 const FIFTY_CALLS = `

@@ -173,6 +173,17 @@ def test_a_token_or_a_function_of_one_is_sent(protected: Any) -> None:
     assert "RuntimeError" in str(caught.value) and "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is error
 
+    class Away:
+        def get(self, key: str) -> bytes | None:
+            raise error
+
+        set = delete = get
+
+    with pytest.raises(AuthError) as caught:
+        call(protected, OAuth(store=Away()))
+    assert "RuntimeError" in str(caught.value) and "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is error
+
 
 @pytest.mark.io
 def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:

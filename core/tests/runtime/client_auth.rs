@@ -14,7 +14,7 @@ use gudgeon::{
         ClientBuilder, Target,
         auth::{
             Auth, BoxFuture, ClientCredentials, EnterpriseManaged, OAuth, Store, TokenSource,
-            WorkloadIdentity,
+            TokenStore, WorkloadIdentity,
         },
     },
     error::{Error, ErrorKind},
@@ -219,6 +219,40 @@ async fn a_program_handles_the_redirect_itself() {
     assert!(error.to_string().contains("no window is open"), "{error}");
     let cause = std::error::Error::source(&error).expect("the error of the function");
     assert_eq!(cause.to_string(), "no window is open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_programs_own_store_is_the_cause_of_a_failed_sign_in() {
+    /// A store that can't be read, or whose lock can't be taken.
+    struct Away;
+
+    fn away<T: Send + 'static>() -> BoxFuture<T> {
+        Box::pin(async { Err(Error::new(ErrorKind::Auth, "the database is away")) })
+    }
+
+    impl TokenStore for Away {
+        fn get(&self, _: String) -> BoxFuture<Option<Vec<u8>>> {
+            away()
+        }
+
+        fn set(&self, _: String, _: Vec<u8>) -> BoxFuture<()> {
+            away()
+        }
+
+        fn delete(&self, _: String) -> BoxFuture<()> {
+            away()
+        }
+    }
+
+    let server = Protected::start(&[3600]).await;
+    for store in [Store::Own(Arc::new(Away)), Store::Shared(Arc::new(Away), Arc::new(|_| away()))] {
+        let auth = sign_in(|it| it.store = store);
+        let error = server.builder(auth).connect().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Auth);
+        assert!(error.to_string().contains("the database is away"), "{error}");
+        let cause = std::error::Error::source(&error).expect("the error of the store");
+        assert_eq!(cause.to_string(), "the database is away");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,7 +39,7 @@ pub(super) struct Host {
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<(), Error>>>>,
     tickets: AtomicU64,
     listener: Arc<Mutex<Option<Listener>>>,
-    /// The error of the program's own function, if the last step failed by one.
+    /// The error of the program's own function or store, if the last step failed by one.
     failed: Arc<Mutex<Option<Error>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -111,7 +111,7 @@ impl Host {
         }
     }
 
-    /// Adds the error of the program's own function to that of the sign-in which it ended.
+    /// Adds the error of the program's own function or store to that of the sign-in which it ended.
     fn with_cause(&self, error: Error) -> Error {
         match &*lock(&self.failed) {
             Some(cause) => error.caused_by(cause.duplicate()),
@@ -167,10 +167,10 @@ impl Host {
                     }
                     Answer::Fetched(answer)
                 }
-                Task::Load(key) => Answer::Loaded(store.get(&key).await),
+                Task::Load(key) => Answer::Loaded(store.get(&key, text_of).await),
                 Task::Save(key, bytes) => Answer::Stored(store.set(&key, bytes).await),
                 Task::Lock(key) => {
-                    let locked = store.lock(&key).await;
+                    let locked = store.lock(&key, text_of).await;
                     Answer::Stored(locked.map(|it| *lock(&renewal) = it))
                 }
                 Task::Listen(port, preferred) => {

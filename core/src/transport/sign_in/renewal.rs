@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::Mutex as AsyncMutex, time::timeout};
 
 use super::BoxFuture;
-use crate::clock;
+use crate::{clock, error::Error};
 
 /// The time limit for a lock, and the time between two attempts to take it.
 pub(super) const TIME: Duration = Duration::from_secs(30);
@@ -61,14 +61,15 @@ pub(super) async fn lock_keyring(service: &str, key: &str) -> Result<Renewal, St
     }
 }
 
-/// Locks a key of a store of the program's own.
+/// Locks a key of a store of the program's own. `text_of` turns its error into a text.
 pub(super) async fn lock_own(
     lock: &LockCallback,
     key: &str,
     time: Duration,
+    text_of: impl Fn(Error) -> String,
 ) -> Result<Renewal, String> {
     match timeout(time, lock(key.to_owned())).await {
-        Ok(locked) => locked.map_err(|it| it.to_string()),
+        Ok(locked) => locked.map_err(text_of),
         Err(_) => Err(format!(
             "the lock of the store was not free within {} s; end the process that has it",
             time.as_secs_f32()
@@ -194,9 +195,11 @@ mod tests {
             assert_eq!(key, "k");
             Box::pin(async { Ok(Box::new(()) as Renewal) })
         });
-        assert!(lock_own(&free, "k", TIME).await.is_ok());
+        assert!(lock_own(&free, "k", TIME, |error| error.to_string()).await.is_ok());
         let never: LockCallback = Arc::new(|_| Box::pin(std::future::pending()));
-        let problem = lock_own(&never, "k", Duration::from_millis(10)).await.err().unwrap();
+        let text_of = |error: Error| error.to_string();
+        let problem =
+            lock_own(&never, "k", Duration::from_millis(10), text_of).await.err().unwrap();
         assert!(problem.contains("not free within 0.01 s"), "{problem}");
     }
 

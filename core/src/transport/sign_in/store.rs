@@ -14,8 +14,9 @@ use super::{
     file_store::FileStore,
     renewal::{self, LockCallback, Renewal},
 };
+use crate::error::Error;
 #[cfg(feature = "bindings")]
-use crate::error::{Error, ErrorKind};
+use crate::error::ErrorKind;
 
 /// A store of tokens and registrations.
 #[derive(Clone, Default)]
@@ -160,7 +161,12 @@ impl OpenStore {
         }
     }
 
-    pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
+    /// `text_of` turns an error of the program's own store into its text.
+    pub(super) async fn get(
+        &self,
+        key: &str,
+        text_of: impl Fn(Error) -> String,
+    ) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Memory(records) => {
                 Ok(records.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
@@ -168,7 +174,7 @@ impl OpenStore {
             Self::File(file) => file.get(key).await,
             #[cfg(feature = "keyring")]
             Self::Keyring(_, keyring) => keyring.get(key).await,
-            Self::Own(store, _) => store.get(key.to_owned()).await.map_err(|it| it.to_string()),
+            Self::Own(store, _) => store.get(key.to_owned()).await.map_err(text_of),
         }
     }
 
@@ -189,13 +195,20 @@ impl OpenStore {
     }
 
     /// Takes the lock that only one process has, so that the tokens of a key are renewed once. `None`: the store has no lock.
-    pub(super) async fn lock(&self, key: &str) -> Result<Option<Renewal>, String> {
+    /// `text_of` as in [`Self::get`].
+    pub(super) async fn lock(
+        &self,
+        key: &str,
+        text_of: impl Fn(Error) -> String,
+    ) -> Result<Option<Renewal>, String> {
         match self {
             Self::Memory(_) => Ok(None),
             Self::File(file) => file.lock().await.map(Some),
             #[cfg(feature = "keyring")]
             Self::Keyring(service, _) => renewal::lock_keyring(service, key).await.map(Some),
-            Self::Own(_, Some(lock)) => renewal::lock_own(lock, key, renewal::TIME).await.map(Some),
+            Self::Own(_, Some(lock)) => {
+                renewal::lock_own(lock, key, renewal::TIME, text_of).await.map(Some)
+            }
             Self::Own(_, None) => Ok(None),
         }
     }
