@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Client, Server, ToolResult } from "gudgeon";
+import { Client, ProtocolError, Server, ToolResult } from "gudgeon";
 import { connect, eras } from "gudgeon/testing";
 import * as z from "zod";
 
@@ -82,6 +82,14 @@ for (const revision of eras) {
     });
   });
 }
+
+test("the data of an error keeps its integers", async () => {
+  const app = new Server("s");
+  app.tool("fail", {}, () => { throw new ProtocolError(-32000, "full", { left: BIG }); });
+  await closing(connect(app), async (client) => {
+    await assert.rejects(client.callTool("fail"), (error) => error.data.left === BIG);
+  });
+});
 
 test("a default or a limit of a schema may be a BigInt, and a listed schema can be written as JSON", async () => {
   const app = echoing({ type: "object", properties: { value: { type: "integer", default: 5n, maximum: 2n ** 63n - 1n } } });

@@ -105,7 +105,7 @@ impl Queue {
                 }
                 Err(error) => {
                     entry.push_str(",1,");
-                    entry.push_str(&error_json(&error));
+                    entry.push_str(&marked(&error_json(&error)));
                 }
             }
         });
