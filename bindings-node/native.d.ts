@@ -359,6 +359,8 @@ export declare class NativeServer {
   static mountedKey(kind: string, prefix: string, key: string): string
   /** Errors for a server that can't be mounted into this one. */
   checkMount(inner: NativeServer): void
+  /** Declares the extensions of a server that is mounted into this one. */
+  declareMounted(inner: NativeServer): void
   /** Errors if no name can begin with this prefix. */
   static checkPrefix(prefix: string): void
 }

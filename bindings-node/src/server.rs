@@ -291,8 +291,19 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn check_mount(&self, inner: &NativeServer) -> napi::Result<()> {
         let (outer, facts) = (self.served.components(), inner.served.components());
-        router::check_mount(&outer.server, &facts.server, inner.auth.get().is_some())
-            .map_err(misuse)
+        let has_auth = inner.auth.get().is_some();
+        outer.server.check_mount(&facts.server, has_auth).map_err(misuse)
+    }
+
+    /// Declares the extensions of a server that is mounted into this one.
+    #[napi(catch_unwind)]
+    pub fn declare_mounted(&self, inner: &NativeServer) -> napi::Result<()> {
+        let facts = inner.served.components();
+        let declare = |components: &mut Components<Handler>| {
+            Arc::make_mut(&mut components.server).declare_mounted(&facts.server);
+            Ok(true)
+        };
+        self.served.change(None, declare).map_err(misuse)
     }
 
     /// Errors if no name can begin with this prefix.

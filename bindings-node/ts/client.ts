@@ -121,15 +121,16 @@ export class Client implements AsyncDisposable {
   }
 
   /** The server's description of itself; without one, the name is "". */
-  get server(): Implementation {
-    return this.#wire.facts.server;
+  get server(): Implementation & { readonly capabilities: Meta } {
+    const { server, capabilities } = this.#wire.facts;
+    return { ...server, capabilities };
   }
 
   get revision(): Revision | "0.7" | "bare" {
     return this.#wire.facts.revision as Revision | "0.7" | "bare";
   }
 
-  /** The capabilities that the server declared. */
+  /** The capabilities that the server declared: `server.capabilities`. */
   get capabilities(): Meta {
     return this.#wire.facts.capabilities;
   }
@@ -426,7 +427,10 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string, credentials: Credentials | undefined): string {
-  const { revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, maxMessage, maxRounds, allowedUrlSchemes, validate, cacheResults, roots, ca, certificate } = options;
+  const {
+    revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, extensions, experimental, maxMessage, maxRounds, allowedUrlSchemes,
+    validate, cacheResults, roots, ca, certificate,
+  } = options;
   const settings = {
     revision,
     retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
@@ -434,6 +438,8 @@ function settingsOf(options: ClientOptions, place: string, credentials: Credenti
     maxTimeoutMs: withoutLimit(maxTimeoutMs),
     connectTimeoutMs: withoutLimit(connectTimeoutMs),
     clientInfo,
+    extensions,
+    experimental,
     maxMessage,
     maxRounds,
     allowedUrlSchemes,

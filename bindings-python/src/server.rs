@@ -107,8 +107,16 @@ impl NativeServer {
     fn check_mount(&self, inner: &Self) -> PyResult<()> {
         let outer = Arc::clone(&self.lock().components.server);
         let inner_facts = Arc::clone(&inner.lock().components.server);
-        router::check_mount(&outer, &inner_facts, inner.auth.get().is_some())
-            .map_err(|error| raise(&error))
+        outer.check_mount(&inner_facts, inner.auth.get().is_some()).map_err(|error| raise(&error))
+    }
+
+    /// Declares the extensions of a server that is mounted into this one.
+    fn declare_mounted(&self, py: Python<'_>, inner: &Self) -> PyResult<()> {
+        let facts = Arc::clone(&inner.lock().components.server);
+        self.change(py, None, false, |components| {
+            Arc::make_mut(&mut components.server).declare_mounted(&facts);
+            Ok(true)
+        })
     }
 
     /// Returns `true` if a handler needs an event loop.

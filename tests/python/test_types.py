@@ -41,6 +41,7 @@ ROUND_TRIPS: list[tuple[Any, dict[str, Any]]] = [
         t.Implementation("n", "1", website_url="https://e.org"),
         {"name": "n", "version": "1", "websiteUrl": "https://e.org"},
     ),
+    (t.ServerInfo("n", "1", capabilities={"tools": {}}), {"name": "n", "version": "1", "capabilities": {"tools": {}}}),
     (t.ClientInfo("n", "1", capabilities={"roots": {}}), {"name": "n", "version": "1", "capabilities": {"roots": {}}}),
     (t.Text("hi", meta={"k": 1}), {"type": "text", "text": "hi", "_meta": {"k": 1}}),
     (t.Image(PNG), {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}),

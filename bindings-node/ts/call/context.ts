@@ -64,6 +64,10 @@ export class CallContext implements Context {
     return { name: "", version: "", ...client, capabilities };
   }
 
+  get clientCapabilities(): Meta {
+    return this.facts.capabilities ?? {};
+  }
+
   /** The headers of the HTTP request; empty on other transports. */
   get headers(): Headers {
     return (this.#made.headers ??= new Headers(this.facts.headers as [string, string][] | undefined));

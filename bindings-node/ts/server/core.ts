@@ -66,7 +66,7 @@ export class ServerCore {
   ) {
     const {
       version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
-      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store, convertArguments,
+      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store, convertArguments, extensions, experimental,
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
@@ -76,7 +76,7 @@ export class ServerCore {
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
       requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs,
-      scopeImplies, hideUnauthorized, convertArguments,
+      scopeImplies, hideUnauthorized, convertArguments, extensions, experimental,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
     this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, store, place, this.logger);
@@ -168,7 +168,7 @@ export class ServerCore {
   /** Registers this server's components, present and future, with another server. */
   mountInto(into: ServerCore, prefix: string): void {
     if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
-    checked(`mount(${JSON.stringify(prefix)})`, () => into.native.checkMount(this.native));
+    for (const outer of into.#withMountingServers()) checked(`mount(${JSON.stringify(prefix)})`, () => outer.native.checkMount(this.native));
     const withLifespan = into.lifespan.isUsed && this.#firstWithLifespan();
     if (withLifespan) {
       throw new TypeError(
@@ -181,6 +181,7 @@ export class ServerCore {
     for (const registration of published) into.#checkFree(registration);
     for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
+    for (const outer of into.#withMountingServers()) outer.native.declareMounted(this.native);
   }
 
   /** Returns the first server with a lifespan, of this one and those mounted into it. */

@@ -71,6 +71,7 @@ from .types import (
     SampleOptions as SampleOptions,
     SampleRequest as SampleRequest,
     SampleResult as SampleResult,
+    ServerInfo as ServerInfo,
     Store as Store,
     Text as Text,
     Tool as Tool,
@@ -273,6 +274,8 @@ class ServerOptions(TypedDict, total=False):
     hide_unauthorized: bool
     website_url: str
     icons: Sequence[Icon | Mapping[str, Any]]
+    extensions: Mapping[str, Mapping[str, Any]]
+    experimental: Mapping[str, Mapping[str, Any]]
     page_size: int
     request_state_keys: Sequence[bytes | str]
     expose_errors: tuple[type[Exception], ...]
@@ -314,6 +317,7 @@ class _Facts(Generic[_L]):
     headers: Mapping[str, str]
     principal: Principal | None
     client: ClientInfo
+    client_capabilities: Mapping[str, Any]
     meta: Mapping[str, Any]
     server: Server[_L]
     lifespan: _L

@@ -671,6 +671,10 @@ class Server:
         """
         Raises `ValueError` for a server that can't be mounted into this one.
         """
+    def declare_mounted(self, /, inner: Server) -> None:
+        """
+        Declares the extensions of a server that is mounted into this one.
+        """
     def endpoint(self, /, options: bytes) -> Endpoint:
         """
         Creates an endpoint whose IO is done by an event loop, at any path. `options`: the HTTP options, as JSON.

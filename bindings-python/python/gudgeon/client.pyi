@@ -27,6 +27,7 @@ from .types import (
     ResourceTemplate,
     Root,
     SampleRequest,
+    ServerInfo,
     Tool,
     ToolResult,
 )
@@ -93,6 +94,8 @@ class ClientOptions(TypedDict, total=False):
     certificate: tuple[str | PathLike[str] | bytes, str | PathLike[str] | bytes]
     auth: ClientAuth
     client_info: Implementation | Mapping[str, Any]
+    extensions: Mapping[str, Mapping[str, Any]]
+    experimental: Mapping[str, Mapping[str, Any]]
     roots: Sequence[str | PathLike[str] | Root] | Callable[[], Any]
     on_elicit: Callable[[ElicitRequest], Any]
     on_url_done: Callable[[str], Any]
@@ -114,7 +117,7 @@ class CallOptions(TypedDict, total=False):
     meta: Mapping[str, Any]
 
 class _Peer:
-    server: Implementation
+    server: ServerInfo
     revision: Revision | Literal["0.7", "bare"]
     capabilities: Mapping[str, Any]
     instructions: str | None

@@ -34,6 +34,10 @@ class Server(ComponentHost, Running):
         version: `serverInfo.version`. Default "".
         title, website_url, icons: Details that a host may show.
         instructions: A description of the server as a whole, for the model.
+        extensions: The extensions that the server implements, such as `{"com.example/search": {}}`, with their
+            settings. Clients see them in `client.server.capabilities`; `method` and `notification` register handlers
+            for their methods. Default none.
+        experimental: Capabilities that no specification defines, with their settings. Default none.
         page_size: Entries a page of a list. Default 100.
         expose_errors: Exception classes whose text the model may read, beside `ToolError`. Default none.
         debug: Whether clients see tracebacks. Default False, unless the environment variable `GUDGEON_DEBUG` is "1",
@@ -401,7 +405,8 @@ class Server(ComponentHost, Running):
         prefix, child = mount_arguments(given, prefix, other, Server)
         if any(server is child for server in self._above()):
             raise ValueError(f"{child.name!r} can't be mounted into {self.name!r}: it would contain itself")
-        self._native.check_mount(child._native)
+        for server in self._above():
+            server._native.check_mount(child._native)
         late = self._lifespan.is_used and child._lifespan.first()
         if late:
             raise ValueError(
@@ -414,6 +419,8 @@ class Server(ComponentHost, Running):
         self._mounted.append((prefix, child))
         child._parents.append((prefix, self))
         child._overrides.above.append(self._overrides)
+        for server in self._above():
+            server._native.declare_mounted(child._native)
         for published in mounted:
             key = prefixed(published.registration.kind, prefix, published.path[0][1])
             self._publish(published.registration, key, published.path)

@@ -10,6 +10,7 @@ from ._model.components import (
     Resource,
     ResourceTemplate,
     Root,
+    ServerInfo,
     Tool,
     ToolAnnotations,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "SampleOptions",
     "SampleRequest",
     "SampleResult",
+    "ServerInfo",
     "Store",  # noqa: F822 (see __getattr__)
     "Text",
     "Tool",

@@ -8,6 +8,7 @@ from ._model.components import (
     Resource as Resource,
     ResourceTemplate as ResourceTemplate,
     Root as Root,
+    ServerInfo as ServerInfo,
     Tool as Tool,
     ToolAnnotations as ToolAnnotations,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "SampleOptions",
     "SampleRequest",
     "SampleResult",
+    "ServerInfo",
     "Store",
     "Text",
     "Tool",

@@ -158,7 +158,7 @@ struct TokenArguments {
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
-        Command::Login(arguments) => login(*arguments).await,
+        Command::Login(arguments) => Box::pin(login(*arguments)).await,
         Command::Status(arguments) => status(arguments).await,
         Command::Logout(arguments) => logout(arguments).await,
         Command::Token(arguments) => token(arguments).await,

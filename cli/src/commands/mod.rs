@@ -35,7 +35,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::List(arguments) => list::run(arguments).await,
         Command::Call(arguments) => call::run(arguments).await,
         Command::Read(arguments) => read::run(arguments).await,
-        Command::Prompt(arguments) => prompt::run(arguments).await,
+        Command::Prompt(arguments) => Box::pin(prompt::run(arguments)).await,
         Command::Complete(arguments) => complete::run(arguments).await,
         Command::Listen(arguments) => listen::run(arguments).await,
         Command::Inspect(arguments) => inspect::run(arguments).await,

@@ -11,7 +11,7 @@ use super::{client_operation::parse, client_roots};
 use crate::{
     client::{Client, ClientBuilder, ClientOptions, Pem, Place, Retry, Target},
     error::{Error, given::Problem},
-    protocol::{Dialect, Implementation, Revision, Root},
+    protocol::{Dialect, Implementation, Members, Raw, Revision, Root},
 };
 
 /// A time limit in milliseconds: absent, no limit (null), or a number.
@@ -37,6 +37,8 @@ pub struct ClientSettings {
     #[serde(default, deserialize_with = "limit")]
     connect_timeout_ms: Limit,
     client_info: Option<Implementation>,
+    extensions: Option<Members<Raw>>,
+    experimental: Option<Members<Raw>>,
     #[serde(rename = "roots")]
     given_roots: Option<Value>,
     #[serde(skip)]
@@ -101,6 +103,8 @@ impl ClientSettings {
             options.max_timeout = time_limit(timeout);
         }
         options.info = self.client_info.clone().unwrap_or_default();
+        options.capabilities.extensions.clone_from(&self.extensions);
+        options.capabilities.experimental.clone_from(&self.experimental);
         options.roots.clone_from(&self.roots);
         options.max_message = self.max_message.unwrap_or(options.max_message);
         options.cache_results = self.cache_results.unwrap_or(options.cache_results);

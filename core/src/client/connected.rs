@@ -24,7 +24,8 @@ use crate::{
         subscriptions::{Interests, SubscriptionSettings},
     },
     protocol::{
-        ClientCapabilities, LoggingLevel, Method, Revision, Root, SubscriptionFilter, json,
+        ClientCapabilities, LoggingLevel, Method, OwnCapabilities, Revision, Root,
+        SubscriptionFilter, json,
     },
     session::client::{Change, ListKind, LogMessage},
     transport::{network::Network, sign_in::Authorizer},
@@ -88,7 +89,10 @@ impl Connector {
             questions.set_roots(roots)?;
         }
         questions.url_schemes = std::mem::take(&mut options.allowed_url_schemes);
-        let capabilities = questions.declare(std::mem::take(&mut options.capabilities));
+        let mut capabilities = questions.declare(std::mem::take(&mut options.capabilities));
+        let own = OwnCapabilities::new(&options.extensions, &options.experimental);
+        own.declare(&mut capabilities.extensions, &mut capabilities.experimental);
+        OwnCapabilities::from_client(&capabilities).check()?;
         Ok(Self {
             log_level: Mutex::new(options.log_level),
             revision: Mutex::default(),

@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use serde_json::{Map, Value};
+
 use super::{CallOptions, Retry};
 use crate::{
     framing::DEFAULT_LINE_LIMIT,
@@ -35,6 +37,12 @@ pub struct ClientOptions {
     pub info: Implementation,
     /// Capabilities to declare in addition to those of the registered callbacks.
     pub capabilities: ClientCapabilities,
+    /// The extensions that this program implements, such as `com.example/search`, with their settings: objects, which may be
+    /// empty. Servers see them in [`RequestInfo::client_capabilities`](crate::server::RequestInfo::client_capabilities).
+    /// Default: none. Spec: Extensions.
+    pub extensions: Map<String, Value>,
+    /// Capabilities that no specification defines, with their settings. Default: none.
+    pub experimental: Map<String, Value>,
     /// The directories that the client lets the server work in, as `file://` URIs. Default: none, and the client does
     /// not declare roots. To set them later by [`Client::set_roots`](super::Client::set_roots), begin with an empty
     /// list.
@@ -101,6 +109,8 @@ impl Default for ClientOptions {
             probe_timeout: Duration::from_secs(5),
             info: Implementation::default(),
             capabilities: ClientCapabilities::default(),
+            extensions: Map::new(),
+            experimental: Map::new(),
             roots: None,
             allowed_url_schemes: vec!["http".into(), "https".into()],
             retry: Retry::default(),

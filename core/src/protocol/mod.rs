@@ -40,7 +40,9 @@ mod partial;
 pub mod meta;
 #[cfg(not(feature = "bindings"))]
 pub(crate) mod meta;
+pub(crate) mod meta_key;
 mod method;
+mod own_capabilities;
 mod page;
 mod principal;
 pub(crate) mod scope_hierarchy;
@@ -134,6 +136,7 @@ pub mod messages {
     pub use super::logging::{LoggingMessageNotificationParams, SetLevelRequestParams};
     pub use super::meta::Meta;
     pub use super::method::{Method, MethodKind, Sender};
+    pub use super::own_capabilities::OwnCapabilities;
     pub use super::page::PaginatedRequestParams;
     pub use super::partial::PartialMessage;
     pub use super::prompt::{GetPromptRequestParams, ListPromptsResult};

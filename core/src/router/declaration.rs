@@ -98,8 +98,10 @@ impl ServerFacts {
             scope_implies: server.scope_implies,
             hide_unauthorized: server.hide_unauthorized,
             convert_arguments: server.convert_arguments,
+            own: parse("server", declaration)?,
             ..usual
         };
+        facts.own.check()?;
         if let Some(dates) = &server.revisions {
             facts.set_revisions(Revision::named(dates)?)?;
         }

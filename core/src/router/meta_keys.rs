@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::protocol::{Members, meta};
+use crate::protocol::{Members, meta, meta_key};
 
 /// Keys that describe requests and notifications, or that the server sets itself.
 const OWN: [&str; 7] = [
@@ -33,11 +33,8 @@ fn problem(key: &str) -> Option<&'static str> {
     if OWN.contains(&key) {
         return Some("is reserved for the protocol and has no effect here: leave it out");
     }
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    if !prefix.is_none_or(is_prefix) || !is_name(name) {
+    let (prefix, name) = meta_key::split(key);
+    if !prefix.is_none_or(meta_key::is_prefix) || !meta_key::is_name(name) {
         return Some(
             "is not a name that the specification allows: use letters, digits, \"-\", \"_\" and \".\", a letter or digit first \
              and last, with a prefix such as \"com.example/\" before it where it needs one",
@@ -47,22 +44,6 @@ fn problem(key: &str) -> Option<&'static str> {
     matches!(second, Some("modelcontextprotocol" | "mcp")).then_some(
         "has a prefix that is reserved for the protocol: use one of your own, such as \"com.example/\"",
     )
-}
-
-/// Returns `true` for labels separated by dots.
-fn is_prefix(prefix: &str) -> bool {
-    prefix.split('.').all(|label| {
-        label.starts_with(|it: char| it.is_ascii_alphabetic())
-            && label.ends_with(|it: char| it.is_ascii_alphanumeric())
-            && label.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
-    })
-}
-
-fn is_name(name: &str) -> bool {
-    let is_end = |it: char| it.is_ascii_alphanumeric();
-    let is_inside = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
-    name.is_empty()
-        || name.starts_with(is_end) && name.ends_with(is_end) && name.bytes().all(is_inside)
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub use self::{
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
     middleware_params::HandlerKind,
     middleware_results::{nothing_returned, params_changed},
-    mount::{check_mount, mounted_key},
+    mount::mounted_key,
     names::{check_prefix, check_server},
     prompt::RegisteredPrompt,
     registry::{Page, Registry},
@@ -60,9 +60,9 @@ pub use self::{
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, Raw, Request,
-        ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
-        json::raw,
+        CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, OwnCapabilities,
+        Raw, Request, ResourcesCapability, Revision, ServerCapabilities, ServerDescription,
+        SubscriptionFilter, json::raw,
     },
     schema::{Schema, SchemaProfile},
 };
@@ -118,6 +118,10 @@ pub struct ServerFacts {
     pub hide_unauthorized: bool,
     /// Decodes arguments that a model quoted by mistake, unless a tool says otherwise.
     pub convert_arguments: bool,
+    /// Extensions and experimental capabilities.
+    pub own: OwnCapabilities,
+    /// Those of mounted servers.
+    pub mounted: OwnCapabilities,
 }
 
 /// Limits for questions that travel in results (Multi Round-Trip Requests).
@@ -152,6 +156,8 @@ impl From<Implementation> for ServerFacts {
             scope_implies: BTreeMap::new(),
             hide_unauthorized: false,
             convert_arguments: true,
+            own: OwnCapabilities::default(),
+            mounted: OwnCapabilities::default(),
         }
     }
 }
@@ -323,16 +329,20 @@ impl<H> Components<H> {
             || !self.templates.is_empty()
             || self.replaces(&[Method::ListResources, Method::ReadResource]);
         let completes = completion::any(self) || self.replaces(&[Method::Complete]);
+        let mut capabilities = ServerCapabilities {
+            tools: has_tools.then(|| list.clone()),
+            prompts: has_prompts.then_some(list),
+            resources: has_resources.then_some(resources),
+            completions: completes.then(|| raw("{}".into())),
+            logging: Some(raw("{}".into())),
+            ..ServerCapabilities::default()
+        };
+        for own in [&self.server.own, &self.server.mounted] {
+            own.declare(&mut capabilities.extensions, &mut capabilities.experimental);
+        }
         ServerDescription {
             info: self.server.info.clone(),
-            capabilities: ServerCapabilities {
-                tools: has_tools.then(|| list.clone()),
-                prompts: has_prompts.then_some(list),
-                resources: has_resources.then_some(resources),
-                completions: completes.then(|| raw("{}".into())),
-                logging: Some(raw("{}".into())),
-                ..ServerCapabilities::default()
-            },
+            capabilities,
             instructions: self.server.instructions.clone(),
             revisions: self.server.revisions.clone(),
             cache: self.list_hint(),

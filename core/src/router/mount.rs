@@ -23,25 +23,46 @@ pub fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
     list.map_or_else(|| key.to_owned(), |list| list.mounted_key(prefix, key))
 }
 
-/// Errors for a server that can't be mounted into another. `has_auth`: it authenticates its callers itself.
 #[doc(hidden)] // For the language bindings.
-pub fn check_mount(outer: &ServerFacts, inner: &ServerFacts, has_auth: bool) -> Result<(), Error> {
-    let (outer, inner) = (&outer.info.name, &inner.info.name);
-    match has_auth {
-        false => Ok(()),
-        true => Err(Error::misuse(format!(
-            "{inner:?} can't be mounted into {outer:?}: its `auth` would not be used there, so that all callers of {outer:?} \
-             would reach its tools; give `auth` to {outer:?} only"
-        ))),
+impl ServerFacts {
+    /// Errors for a server that can't be mounted into this one. `has_auth`: it authenticates its callers itself.
+    pub fn check_mount(&self, inner: &Self, has_auth: bool) -> Result<(), Error> {
+        let (outer_name, inner_name) = (&self.info.name, &inner.info.name);
+        let refused = |why: String| {
+            Error::misuse(format!("{inner_name:?} can't be mounted into {outer_name:?}: {why}"))
+        };
+        if has_auth {
+            return Err(refused(format!(
+                "its `auth` would not be used there, so that all callers of {outer_name:?} would reach its tools; give `auth` \
+                 to {outer_name:?} only"
+            )));
+        }
+        for inner in [&inner.own, &inner.mounted] {
+            for outer in [&self.own, &self.mounted] {
+                if let Some(name) = outer.conflict(inner) {
+                    return Err(refused(format!(
+                        "both declare {name:?}, with different settings; give them the same ones"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Declares the extensions of a server that is mounted into this one.
+    pub fn declare_mounted(&mut self, inner: &Self) {
+        for inner in [&inner.own, &inner.mounted] {
+            self.mounted.add(inner);
+        }
     }
 }
 
 impl<H: Clone> Components<H> {
-    /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged.
-    /// `wrap` receives each handler with its tool or prompt name in the mounted server.
+    /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged, and
+    /// declares its extensions. `wrap` receives each handler with its tool or prompt name in the mounted server.
     ///
-    /// Returns warnings about properties that known hosts reject. Errors if the prefix is not valid or a name is taken;
-    /// some components may have been registered by then.
+    /// Returns warnings about properties that known hosts reject. Errors if the prefix is not valid, a name is taken or an
+    /// extension has other settings; some components may have been registered by then.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn mount(
         &mut self,
@@ -50,6 +71,8 @@ impl<H: Clone> Components<H> {
         wrap: &Wrap<'_, H>,
     ) -> Result<Vec<String>, Error> {
         names::check_prefix(prefix)?;
+        self.server.check_mount(&other.server, false)?;
+        Arc::make_mut(&mut self.server).declare_mounted(&other.server);
         let mounting = Mounting { prefix, wrap };
         let warnings = [
             mounting.all(&mut self.tools, &other.tools)?,

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use serde_json::{Map, Value};
+
 #[cfg(feature = "http")]
 use super::HttpOptions;
 use super::{Server, handler::Components, serve::Limits};
@@ -13,7 +15,7 @@ use crate::{
     driver::{shows_errors, state_keys},
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{Dialect, Implementation, Revision},
+    protocol::{Dialect, Implementation, OwnCapabilities, Revision},
     router::{RoundLimits, ServerFacts},
     schema::SchemaProfile,
 };
@@ -30,6 +32,29 @@ pub struct ServerOptions {
     pub page_size: usize,
     /// The time for which a client may cache lists. Default: none (Caching, from revision 2026-07-28).
     pub list_ttl: Duration,
+    /// The extensions that this server implements, such as `com.example/search`, with their settings: objects, which may be
+    /// empty. Their methods have handlers by [`Server::method`]. Default: none. Spec: Extensions.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Context, Server};
+    /// # use serde_json::{Value, json};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), gudgeon::Error> {
+    /// let server = Server::new("shelf")
+    ///     .options(|options| {
+    ///         options.extensions.insert("com.example/search".into(), json!({"depth": 2}));
+    ///     })
+    ///     .method("com.example/search/find", |_: Value, _: Context| async { Ok(json!({"found": 3})) });
+    ///
+    /// let client = Client::connect(&server).await?;
+    /// let capabilities: Value = serde_json::from_str(client.server().capabilities.get()).expect("JSON");
+    /// assert_eq!(capabilities["extensions"]["com.example/search"]["depth"], 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub extensions: Map<String, Value>,
+    /// Capabilities that no specification defines, with their settings. Default: none.
+    pub experimental: Map<String, Value>,
     /// The form in which schemas are published; it must be set before the first tool is added.
     /// [`SchemaProfile::Portable`], the default, expands `$ref`, which many hosts misread, and rejects recursive types;
     /// [`SchemaProfile::Full`] leaves schemas unchanged.
@@ -78,6 +103,8 @@ impl Default for ServerOptions {
             dialects: facts.dialects,
             page_size: facts.page_size,
             list_ttl: facts.list_ttl,
+            extensions: Map::new(),
+            experimental: Map::new(),
             schema_profile: SchemaProfile::default(),
             debug: facts.debug,
             max_message: DEFAULT_LINE_LIMIT,
@@ -117,8 +144,8 @@ impl Server {
     ///
     /// # Panics
     /// Panics if there is no revision, if a key is empty, if `schema_profile` changes after tools were added, if an
-    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing, or if a method of `auth`
-    /// can't work.
+    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing, if a method of `auth`
+    /// can't work, or if an extension's name has no prefix or its settings are no object.
     #[track_caller]
     pub fn options(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
         change(&mut self.options);
@@ -156,6 +183,13 @@ impl ServerOptions {
         facts.dialects.clone_from(&self.dialects);
         facts.page_size = self.page_size.max(1);
         facts.list_ttl = self.list_ttl;
+        facts.own = OwnCapabilities::new(&self.extensions, &self.experimental);
+        facts.own.check()?;
+        if let Some(name) = facts.own.conflict(&facts.mounted) {
+            return Err(Error::misuse(format!(
+                "a mounted server declares {name:?} with other settings; give both the same ones"
+            )));
+        }
         facts.debug = shows_errors(self.debug);
         #[cfg(all(feature = "auth", feature = "http"))]
         {

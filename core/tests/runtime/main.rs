@@ -43,6 +43,7 @@ mod test_server;
 #[cfg(unix)]
 mod large_messages;
 #[cfg(unix)]
+mod own_capabilities;
 mod resolve_inside;
 mod resource_paths;
 mod server_asking;

@@ -101,6 +101,13 @@ export interface ClientOptions {
    */
   auth?: ClientAuth | undefined;
   clientInfo?: Implementation | undefined;
+  /**
+   * The extensions that this program implements, such as `{ "com.example/search": {} }`, with their settings. Handlers see them in
+   * `ctx.clientCapabilities`. Default: none.
+   */
+  extensions?: Readonly<Record<string, Meta>> | undefined;
+  /** Capabilities that no specification defines, with their settings. Default: none. */
+  experimental?: Readonly<Record<string, Meta>> | undefined;
   /** `file:` URIs or absolute paths. Before 2026-07-28 `setRoots` works only if this option is given. */
   roots?: readonly (string | URL | Root)[] | (() => Maybe<readonly (string | URL | Root)[]>) | undefined;
   /**

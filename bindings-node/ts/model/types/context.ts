@@ -43,6 +43,8 @@ export interface Context<L = unknown> {
   readonly principal: Principal | undefined;
   /** The client's description of itself; the name is "" if it gave none. */
   readonly client: Implementation & { readonly capabilities: Meta };
+  /** The capabilities that the client declared: `client.capabilities`. */
+  readonly clientCapabilities: Meta;
   /** The request's `_meta`. */
   readonly meta: Meta;
   readonly server: ServerMembers<L>;

@@ -36,6 +36,13 @@ export interface ServerOptions<L = unknown> {
   hideUnauthorized?: boolean | undefined;
   /** Runs once at the start. Handlers find its `value` in `ctx.lifespan`; `close` runs at the end. */
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
+  /**
+   * The extensions that the server implements, such as `{ "com.example/search": {} }`, with their settings. Clients see them in
+   * `client.server.capabilities`; `method` and `notification` register handlers for their methods. Default: none.
+   */
+  extensions?: Readonly<Record<string, Meta>> | undefined;
+  /** Capabilities that no specification defines, with their settings. Default: none. */
+  experimental?: Readonly<Record<string, Meta>> | undefined;
   /** The number of entries in a page of a list. Default: 100. */
   pageSize?: number | undefined;
   /**

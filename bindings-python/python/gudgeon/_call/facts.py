@@ -78,6 +78,11 @@ class Facts(CallContext):
         return self._once("client", self._read_client)
 
     @property
+    def client_capabilities(self) -> Any:
+        """The capabilities that the client declared, as plain JSON values: `ctx.client.capabilities`."""
+        return self.client.capabilities
+
+    @property
     def meta(self) -> Any:
         """The request's `_meta`."""
         return self._once("meta", lambda: _decode(self._call.meta))

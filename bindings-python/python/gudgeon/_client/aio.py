@@ -54,6 +54,9 @@ class Client(Peer):
         retry: What is repeated while the server can't be reached, after growing delays: "safe" (default), reads, lists
             and tools marked read-only or idempotent, in 5 attempts within 30 s; "never"; or a `Retry`.
         client_info: An `Implementation` that describes this program to the server.
+        extensions: The extensions that this program implements, such as `{"com.example/search": {}}`, with their
+            settings. Handlers see them in `ctx.client_capabilities`. Default none.
+        experimental: Capabilities that no specification defines, with their settings. Default none.
         roots: file:// URIs, absolute paths or `Root` values that the server may ask for, or a function of them.
             Before 2026-07-28, `set_roots` works only if some are given here, if only an empty list.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.

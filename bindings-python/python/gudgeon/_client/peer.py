@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..types import Implementation
+from ..types import ServerInfo
 from .blocks import Blocks
 from .core import Core
 from .options import Options
@@ -25,8 +25,9 @@ class Peer:
 
     @property
     def server(self) -> Any:
-        """The server's name, version, title, … (`Implementation`); one that gives no name has ""."""
-        return Implementation.from_dict({"version": "", **self._core.declared("info")})
+        """The server's name, version, title, … and capabilities (`ServerInfo`); one that gives no name has ""."""
+        info = self._core.declared("info")
+        return ServerInfo.from_dict({"version": "", **info, "capabilities": self.capabilities})
 
     @property
     def revision(self) -> Any:
@@ -35,7 +36,7 @@ class Peer:
 
     @property
     def capabilities(self) -> Any:
-        """The server's capabilities, as plain JSON values."""
+        """The server's capabilities, as plain JSON values: `client.server.capabilities`."""
         return self._core.declared("capabilities")
 
     @property

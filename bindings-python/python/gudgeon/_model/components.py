@@ -38,14 +38,20 @@ class Implementation(Value):
         )
 
 
-class ClientInfo(Implementation):
-    """The client of a call: its `Implementation` and its `capabilities`, as plain JSON values."""
-
+class _Peer(Implementation):
     _fields = {**Implementation._fields, "capabilities": {}}
 
     def __init__(self, name, version, *, capabilities=None, **rest):
         super().__init__(name, version, **rest)
         self.__dict__["capabilities"] = dict(capabilities or {})
+
+
+class ClientInfo(_Peer):
+    """The client of a call: its `Implementation` and its `capabilities`, as plain JSON values."""
+
+
+class ServerInfo(_Peer):
+    """The server of a client: its `Implementation` and its `capabilities`, as plain JSON values."""
 
 
 class Principal(Value):

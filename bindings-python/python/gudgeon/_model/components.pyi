@@ -42,7 +42,7 @@ class Implementation(Value):
         icons: Sequence[Icon] = (),
     ) -> None: ...
 
-class ClientInfo(Implementation):
+class _Peer(Implementation):
     capabilities: Mapping[str, Any]
     def __init__(
         self,
@@ -55,6 +55,9 @@ class ClientInfo(Implementation):
         website_url: str | None = None,
         icons: Sequence[Icon] = (),
     ) -> None: ...
+
+class ClientInfo(_Peer): ...
+class ServerInfo(_Peer): ...
 
 class Principal(Value):
     subject: str

@@ -94,6 +94,9 @@ const DURATION: Kind = Kind::Duration(Least::Zero);
 const DURATION_ABOVE_ZERO: Kind = Kind::Duration(Least::AboveZero);
 const TIME_LIMIT: Kind = Kind::Duration(Least::AboveZeroOrNoLimit);
 
+const EXTENSIONS: Kind = Kind::Object(" of objects such as { \"com.example/search\": {} }");
+const EXPERIMENTAL: Kind = Kind::Object(" of objects such as { search: {} }");
+
 const ROWS: &[Row] = &[
     row("name", Kind::Checked, &[Taker::Server, Taker::Tool, Taker::Prompt]).python(),
     row("version", Kind::Text, SERVER),
@@ -111,6 +114,8 @@ const ROWS: &[Row] = &[
     row("tags", Kind::Texts("[\"work\"]"), COMPONENT),
     row("lifespan", Kind::Checked, SERVER).python(),
     row("lifespan", Kind::Function(" that returns { value, close }"), SERVER).typescript(),
+    row("extensions", EXTENSIONS, SERVER),
+    row("experimental", EXPERIMENTAL, SERVER),
     row("page_size", Kind::Count(1), SERVER),
     row("debug", Kind::Boolean, SERVER),
     row("dialects", Kind::Texts("\"0.7\" and \"bare\""), SERVER),
@@ -172,6 +177,8 @@ const ROWS: &[Row] = &[
     row("client_info", Kind::Converted, CLIENT).python(),
     row("client_info", Kind::Object(" such as { name: \"host\", version: \"1.0\" }"), CLIENT)
         .typescript(),
+    row("extensions", EXTENSIONS, CLIENT),
+    row("experimental", EXPERIMENTAL, CLIENT),
     row("roots", Kind::Checked, CLIENT),
     row("on_elicit", Kind::Function(""), CLIENT),
     row("on_sample", Kind::Function(""), CLIENT),
