@@ -6,8 +6,8 @@ use std::{collections::VecDeque, sync::Arc};
 
 use gudgeon::{
     bindings::waiting::{AskedTogether, Waiting},
-    driver::{Others, Work},
-    engine::{HostRequest, Run, RunId, Ticket},
+    driver::Work,
+    engine::{Effect, HostRequest, Run, RunId, Ticket},
     error::Fault,
     protocol::{
         Id, Question,
@@ -110,49 +110,24 @@ impl Batches {
     }
 
     pub(crate) fn push(&mut self, work: Work<Handler>) {
-        let mut others = work.others;
-        if let Some(others) = &mut others {
-            self.push_continued(others);
-        }
-        for run in work.runs {
-            self.push_run(run);
-        }
-        if let Some(others) = others {
-            self.push_rest(*others);
-        }
-    }
-
-    /// Adds what continues handlers, which precedes new runs.
-    fn push_continued(&mut self, others: &mut Others) {
-        for (call, context) in others.resumes.drain(..) {
-            self.push_resume(call, context);
-        }
-        for (call, ask, outcome) in others.answers.drain(..) {
-            if let Some(number) = self.waiting_handlers.settle(call, ask, outcome) {
-                let entry = self.entry(Kind::Answer);
-                push_number(entry, call.0);
-                push_number(entry, number);
-                self.close();
+        for effect in work {
+            match effect {
+                Effect::Run(run) => self.push_run(run),
+                Effect::Resume { run, context } => self.push_resume(run, context),
+                Effect::Answered { run, ask, outcome } => {
+                    if let Some(number) = self.waiting_handlers.settle(run, ask, outcome) {
+                        let entry = self.entry(Kind::Answer);
+                        push_number(entry, run.0);
+                        push_number(entry, number);
+                        self.close();
+                    }
+                }
+                Effect::Host(ticket, request) => self.push_host_request(ticket, request),
+                Effect::Cancel(run) => self.cancel(run.0),
+                Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
+                Effect::Report(text) => self.push_text(Kind::Report, &text),
+                Effect::Detail(text) => self.push_text(Kind::Detail, &text),
             }
-        }
-    }
-
-    /// Adds what follows new runs.
-    fn push_rest(&mut self, others: Others) {
-        for (ticket, request) in others.host_requests {
-            self.push_host_request(ticket, request);
-        }
-        for call in others.cancels {
-            self.cancel(call.0);
-        }
-        for ticket in others.host_cancels {
-            self.cancel(HOST_SLOTS + ticket.0);
-        }
-        for report in others.reports {
-            self.push_text(Kind::Report, &report);
-        }
-        for detail in others.details {
-            self.push_text(Kind::Detail, &detail);
         }
     }
 

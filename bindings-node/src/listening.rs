@@ -9,7 +9,7 @@ use std::{
 use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
-    driver::{Backend, EndpointServer, Shell, Work, boxed},
+    driver::{EndpointServer, Shell, Work, boxed},
     transport::listen::{Address, ListenOptions, Listening, listen},
 };
 use napi::{Env, JsDeferred, bindgen_prelude::Object};
@@ -167,8 +167,8 @@ async fn wake_event_loop(shared: Weak<Shared>, queued: Arc<Notify>) {
 }
 
 impl ServerIo for Listens {
-    fn backend(&self) -> &dyn Backend<Handler> {
-        &*self.server
+    fn endpoint(&self) -> &EndpointServer<Handler> {
+        &self.server
     }
 
     fn has_several_clients(&self) -> bool {

@@ -14,7 +14,7 @@ use gudgeon::{
         auth_runtime::AuthRuntime, http_options::HttpOptions, incoming_body::IncomingBody,
         mounts::ComputationThreads,
     },
-    driver::{Backend, EndpointServer, Outbox, Work},
+    driver::{self, EndpointServer, Outbox, Work},
     error::Error,
     http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Refused},
     protocol::Principal,
@@ -220,7 +220,7 @@ impl NativeMounted {
     /// Reports that too much of this response is unread, so that a subscription ends.
     #[napi(catch_unwind)]
     pub fn lagging(&self, exchange: f64) {
-        self.shared.push(self.server.lagging(ExchangeId(integer(exchange))));
+        self.shared.push(self.server.cut_subscriptions(ExchangeId(integer(exchange))));
     }
 
     /// Returns the new parts of responses, in order.
@@ -317,8 +317,8 @@ struct HostOutbox {
 }
 
 impl Outbox for HostOutbox {
-    fn unread(&self) -> usize {
-        self.unread.queued()
+    fn unread(&self) -> driver::Unread {
+        self.unread.waiting()
     }
 
     fn deliver(&mut self, part: Part) {
@@ -346,8 +346,8 @@ struct Mounted {
 }
 
 impl ServerIo for Mounted {
-    fn backend(&self) -> &dyn Backend<Handler> {
-        &*self.server
+    fn endpoint(&self) -> &EndpointServer<Handler> {
+        &self.server
     }
 
     fn has_several_clients(&self) -> bool {

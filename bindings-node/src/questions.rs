@@ -64,7 +64,7 @@ impl NativeQuestions {
         if !lock(&self.shared.batches).wait(&self.asked) {
             return None;
         }
-        self.shared.call(|backend| self.asked.send(unsent, backend));
+        self.shared.call(|endpoint| self.asked.send(unsent, endpoint));
         Some(true)
     }
 

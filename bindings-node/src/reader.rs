@@ -8,7 +8,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, ReadBuffer, StreamServer},
+    driver::{ReadBuffer, StreamConnection},
     framing::LineDecoder,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,16 +34,16 @@ pub(crate) fn read(
     mut wake_ups: &PipeReader,
     max_message: usize,
 ) {
-    let server = &stream.server;
+    let connection = &stream.connection;
     let mut decoder = LineDecoder::new(max_message);
     let mut buffer = ReadBuffer::default();
     let mut is_open = true;
     while !stream.is_stopped() {
         let was_open = is_open;
-        let is_full = server.is_full() || shared.has_long_queue();
+        let is_full = connection.is_full() || shared.has_long_queue();
         let listens = is_open && !is_full && !stream.is_paused();
-        let timeout = until(server).into_iter().chain(is_full.then_some(FULL)).min();
-        let output = server.output();
+        let timeout = until(connection).into_iter().chain(is_full.then_some(FULL)).min();
+        let output = connection.output();
         let watched = is_open.then_some(&output);
         let ready = wait(listens.then_some(input), watched, wake_ups, timeout);
         if stream.is_stopped() {
@@ -57,7 +57,7 @@ pub(crate) fn read(
             is_open = match buffer.read(input) {
                 Ok([]) => false,
                 Ok(chunk) => {
-                    shared.push(server.feed(&mut decoder, chunk));
+                    shared.push(connection.feed(&mut decoder, chunk));
                     true
                 }
                 Err(error) => {
@@ -66,21 +66,21 @@ pub(crate) fn read(
             };
         }
         // Messages that the peer sent before it left are still read.
-        is_open &= !server.is_broken() && (ready.input || !ready.peer_gone);
+        is_open &= !connection.is_broken() && (ready.input || !ready.peer_gone);
         if was_open && !is_open {
-            shared.push(server.end_of_input(&mut decoder));
+            shared.push(connection.end_of_input(&mut decoder));
             shared.push_end();
         }
-        if until(server).is_some_and(|it| it.is_zero()) {
-            shared.push(server.tick());
+        if until(connection).is_some_and(|it| it.is_zero()) {
+            shared.push(connection.server().tick());
         }
-        server.try_flush();
+        connection.try_flush();
     }
 }
 
 /// Returns the time until the next deadline.
-fn until(server: &StreamServer<Handler>) -> Option<Duration> {
-    server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
+fn until(connection: &StreamConnection<Handler>) -> Option<Duration> {
+    connection.server().deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
 
 fn wait(

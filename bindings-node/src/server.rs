@@ -7,7 +7,7 @@ use std::sync::{
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    driver::{Backend, Work},
+    driver::{EndpointServer, Work},
     error::Error,
     protocol::json,
     router::{
@@ -325,10 +325,10 @@ impl NativeServer {
         self.served.change(Some(list.kind()), change).map_err(misuse)
     }
 
-    fn call_all(&self, call: impl Fn(&dyn Backend<Handler>)) {
+    fn call_all(&self, call: impl Fn(&EndpointServer<Handler>)) {
         for served in self.served.served() {
-            served.call(|backend| {
-                call(backend);
+            served.call(|endpoint| {
+                call(endpoint);
                 Work::default()
             });
         }

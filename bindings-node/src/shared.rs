@@ -10,7 +10,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, Watchdog, Work},
+    driver::{EndpointServer, Watchdog, Work},
     engine::{HostReply, RunId},
     router::{Components, Reply},
     session::server::ListKind,
@@ -38,7 +38,7 @@ pub(crate) type Wake<const WEAK: bool = false> =
 
 /// The IO side of a server. None of its methods block.
 pub(crate) trait ServerIo: Send + Sync {
-    fn backend(&self) -> &dyn Backend<Handler>;
+    fn endpoint(&self) -> &EndpointServer<Handler>;
     /// Returns `true` if several clients call, which don't wait for each other's large inputs.
     fn has_several_clients(&self) -> bool;
     /// Called when there may be something to write.
@@ -95,9 +95,9 @@ impl Shared {
     }
 
     /// Calls the server and processes the resulting work.
-    pub(crate) fn call(&self, call: impl FnOnce(&dyn Backend<Handler>) -> Work<Handler>) {
+    pub(crate) fn call(&self, call: impl FnOnce(&EndpointServer<Handler>) -> Work<Handler>) {
         if let Some(io) = self.io() {
-            self.push(call(io.backend()));
+            self.push(call(io.endpoint()));
             io.flush();
         }
     }
@@ -107,8 +107,8 @@ impl Shared {
         components: Arc<Components<Handler>>,
         changed: Option<ListKind>,
     ) {
-        self.call(|backend| {
-            backend.set_components(components, changed.into_iter().collect());
+        self.call(|endpoint| {
+            endpoint.set_components(components, changed.into_iter().collect());
             Work::default()
         });
     }
@@ -123,14 +123,14 @@ impl Shared {
             let origin = lock(&self.batches).finish(slot);
             match origin {
                 None => (),
-                Some(Origin::Run(run)) => work.extend(io.backend().done(run, outcome)),
+                Some(Origin::Run(run)) => work.extend(io.endpoint().done(run, outcome)),
                 Some(Origin::Host(ticket)) => {
                     let reply = HostReply::visible(outcome);
-                    work.extend(io.backend().host_reply(ticket, reply));
+                    work.extend(io.endpoint().host_reply(ticket, reply));
                 }
             }
         }
-        if asks || !work.runs.is_empty() {
+        if asks || work.runs().next().is_some() {
             io.rescheduled();
         }
         self.push(work);
@@ -146,7 +146,7 @@ impl Shared {
         };
         let mut work = Work::default();
         for run in runs {
-            work.extend(io.backend().waits(run, false));
+            work.extend(io.endpoint().waits(run, false));
         }
         io.rescheduled();
         self.push(work);
@@ -171,8 +171,7 @@ impl Shared {
             return false;
         }
         let large_texts = work
-            .runs
-            .iter_mut()
+            .runs_mut()
             .filter_map(|run| LargeTexts::take_out_of(&mut run.input).map(|texts| (run.id, texts)));
         // Ahead of the lock, which the event loop waits for.
         let large_texts: Vec<_> = large_texts.collect();

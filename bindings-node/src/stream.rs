@@ -14,8 +14,8 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, StreamServer, Work},
-    engine::TestMode,
+    driver::{EndpointServer, StreamConnection, Work},
+    engine::{Effect, TestMode},
     session::server::HttpFacts,
 };
 
@@ -31,7 +31,7 @@ use crate::{
 /// A server whose reader can be paused and stopped.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) server: Arc<StreamServer<Handler>>,
+    pub(crate) connection: Arc<StreamConnection<Handler>>,
     /// Wakes the reader.
     waker: PipeWriter,
     paused: AtomicBool,
@@ -80,8 +80,8 @@ impl Stream {
 }
 
 impl ServerIo for Stream {
-    fn backend(&self) -> &dyn Backend<Handler> {
-        &*self.server
+    fn endpoint(&self) -> &EndpointServer<Handler> {
+        self.connection.server()
     }
 
     fn has_several_clients(&self) -> bool {
@@ -89,11 +89,11 @@ impl ServerIo for Stream {
     }
 
     fn flush(&self) {
-        self.server.try_flush();
+        self.connection.try_flush();
     }
 
     fn rescheduled(&self) {
-        if self.server.deadline().is_some() {
+        if self.connection.server().deadline().is_some() {
             self.wake_reader();
         }
     }
@@ -106,17 +106,17 @@ impl ServerIo for Stream {
     fn wake_at(&self, _: Instant) {}
 
     fn has_room(&self) -> bool {
-        !self.server.is_full()
+        !self.connection.is_full()
     }
 
     fn unwritten(&self) -> usize {
-        if self.server.is_broken() { 0 } else { self.server.unwritten() }
+        if self.connection.is_broken() { 0 } else { self.connection.unwritten() }
     }
 
     fn pause(&self) -> Work<Handler> {
         self.paused.store(true, Ordering::SeqCst);
         self.wake_reader();
-        self.server.shut_down()
+        self.connection.server().shut_down()
     }
 
     fn stop(&self) {
@@ -134,12 +134,14 @@ fn attach<const WEAK: bool>(
 ) -> napi::Result<Arc<Shared>> {
     let (wake_ups, waker) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = served.open(|components, filter| {
-        let machine = match test {
-            None => StreamServer::new(components, output),
-            Some((mode, facts)) => StreamServer::for_test(components, output, mode, Some(facts)),
+        let connection = match test {
+            None => StreamConnection::new(components, output),
+            Some((mode, facts)) => {
+                StreamConnection::for_test(components, output, mode, Some(facts))
+            }
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
-        let stream = Arc::new(Stream { server: machine, waker, paused, stopped });
+        let stream = Arc::new(Stream { connection, waker, paused, stopped });
         (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn ServerIo>, filter, wake)), stream)
     });
     read_in_thread(Arc::clone(&shared), stream, input, wake_ups, max_message)?;
@@ -157,8 +159,8 @@ fn read_in_thread(
         let read =
             AssertUnwindSafe(|| reader::read(&shared, &stream, &input, &wake_ups, max_message));
         if catch_unwind(read).is_err() {
-            let reports = vec!["reading the stream failed, which is a bug of gudgeon".to_owned()];
-            shared.push(Work::reporting(reports));
+            let report = "reading the stream failed, which is a bug of gudgeon".to_owned();
+            shared.push([Effect::Report(report)].into_iter().collect());
             shared.push_end();
         }
     };

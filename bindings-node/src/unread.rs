@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gudgeon::driver::Holding;
+use gudgeon::driver::{self, Holding};
 
 use crate::shared::lock;
 
@@ -19,7 +19,9 @@ pub(crate) struct Unread(Arc<Mutex<Inside>>);
 
 #[derive(Debug)]
 struct Inside {
-    /// Bytes that wait for the event loop.
+    /// The number of pieces that wait for the event loop.
+    parts: usize,
+    /// Their bytes.
     queued: usize,
     /// Bytes that the host holds.
     at_host: usize,
@@ -47,19 +49,28 @@ impl UnreadResponses {
 impl Unread {
     /// Creates the count of a new response, in a holding of its client.
     pub(crate) fn new(counted: Holding) -> Self {
-        Self(Arc::new(Mutex::new(Inside { queued: 0, at_host: 0, counted, is_cut: false })))
+        Self(Arc::new(Mutex::new(Inside {
+            parts: 0,
+            queued: 0,
+            at_host: 0,
+            counted,
+            is_cut: false,
+        })))
     }
 
-    /// Returns the number of bytes that wait for the event loop.
-    pub(crate) fn queued(&self) -> usize {
-        lock(&self.0).queued
+    /// Returns what waits for the event loop.
+    pub(crate) fn waiting(&self) -> driver::Unread {
+        let inside = lock(&self.0);
+        driver::Unread { parts: inside.parts, bytes: inside.queued }
     }
 
-    /// Adds bytes to the queue. Returns `false` and adds nothing if there is no room for them.
+    /// Adds a piece to the queue. Returns `false` and adds nothing if there is no room for it.
     pub(crate) fn add(&self, bytes: usize) -> bool {
         let mut inside = lock(&self.0);
         let (queued, at_host) = (inside.queued + bytes, inside.at_host);
-        !inside.is_cut && inside.set(queued, at_host)
+        let has_room = !inside.is_cut && inside.set(queued, at_host);
+        inside.parts += usize::from(has_room);
+        has_room
     }
 
     /// Discards everything. Returns `false` if it was discarded before.
@@ -69,9 +80,10 @@ impl Unread {
         !std::mem::replace(&mut inside.is_cut, true)
     }
 
-    /// Moves bytes from the queue to the host. Returns whether the host must report what is read of them.
+    /// Moves a piece from the queue to the host. Returns whether the host must report what is read of them.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let mut inside = lock(&self.0);
+        inside.parts = inside.parts.saturating_sub(1);
         inside.queued = inside.queued.saturating_sub(bytes);
         inside.at_host += bytes;
         !inside.counted.is_empty()

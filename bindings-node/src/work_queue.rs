@@ -10,7 +10,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, Work},
+    driver::{EndpointServer, Work},
     engine::RunId,
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::server::{CallContext, Progress},
@@ -76,8 +76,8 @@ impl NativeWorkQueue {
         total: Option<f64>,
         message: Option<String>,
     ) -> bool {
-        self.on_behalf_of(slot, |backend, run| {
-            backend.progress(run, Progress { progress, total, message });
+        self.on_behalf_of(slot, |endpoint, run| {
+            endpoint.progress(run, Progress { progress, total, message });
             Work::default()
         })
     }
@@ -92,8 +92,8 @@ impl NativeWorkQueue {
         data: String,
     ) -> napi::Result<bool> {
         let level: LoggingLevel = level.parse().map_err(misuse)?;
-        Ok(self.on_behalf_of(slot, |backend, run| {
-            backend.log(run, level, logger, json::raw(data));
+        Ok(self.on_behalf_of(slot, |endpoint, run| {
+            endpoint.log(run, level, logger, json::raw(data));
             Work::default()
         }))
     }
@@ -170,8 +170,8 @@ impl NativeWorkQueue {
     /// Records the result of a step. `value` is JSON.
     #[napi(catch_unwind)]
     pub fn step(&self, slot: f64, key: String, value: String) {
-        self.on_behalf_of(slot, |backend, run| {
-            backend.step(run, &key, json::raw(value));
+        self.on_behalf_of(slot, |endpoint, run| {
+            endpoint.step(run, &key, json::raw(value));
             Work::default()
         });
     }
@@ -180,8 +180,8 @@ impl NativeWorkQueue {
     #[napi(catch_unwind)]
     pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
-        self.on_behalf_of(slot, |backend, run| {
-            backend.close_stream(run, retry);
+        self.on_behalf_of(slot, |endpoint, run| {
+            endpoint.close_stream(run, retry);
             Work::default()
         });
     }
@@ -204,7 +204,7 @@ impl NativeWorkQueue {
     /// Returns the number of unanswered requests and running handlers.
     #[napi(catch_unwind)]
     pub fn under_way(&self) -> u32 {
-        let in_flight = self.shared.io().map_or(0, |it| it.backend().in_flight());
+        let in_flight = self.shared.io().map_or(0, |it| it.endpoint().in_flight());
         let running = lock(&self.shared.batches).running();
         u32::try_from(in_flight.max(running)).unwrap_or(u32::MAX)
     }
@@ -219,7 +219,7 @@ impl NativeWorkQueue {
     /// Cancels everything in flight: the cancellation of each call is in the next batch.
     #[napi(catch_unwind)]
     pub fn cancel_all(&self) {
-        self.shared.call(|backend| backend.close());
+        self.shared.call(EndpointServer::close);
     }
 
     /// Closes the stream; it no longer keeps the process alive.
@@ -249,10 +249,10 @@ impl NativeWorkQueue {
     fn on_behalf_of(
         &self,
         slot: f64,
-        call: impl FnOnce(&dyn Backend<Handler>, RunId) -> Work<Handler>,
+        call: impl FnOnce(&EndpointServer<Handler>, RunId) -> Work<Handler>,
     ) -> bool {
         if let Some(run) = self.awaited(slot) {
-            self.shared.call(|backend| call(backend, run));
+            self.shared.call(|endpoint| call(endpoint, run));
         }
         self.has_room()
     }

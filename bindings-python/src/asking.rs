@@ -54,13 +54,11 @@ impl Waiting {
         lock(&self.0).ask(run, questions, context)
     }
 
-    /// Delivers answers.
-    pub(crate) fn settle(&self, answers: Vec<(RunId, AskId, Result<Raw, Fault>)>) {
-        for (run, ask, outcome) in answers {
-            let waiter = lock(&self.0).settle(run, ask, outcome);
-            if let Some(waiter) = waiter {
-                waiter.wake(true);
-            }
+    /// Delivers an answer.
+    pub(crate) fn settle(&self, run: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
+        let waiter = lock(&self.0).settle(run, ask, outcome);
+        if let Some(waiter) = waiter {
+            waiter.wake(true);
         }
     }
 

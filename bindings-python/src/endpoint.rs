@@ -15,7 +15,7 @@ use std::{
 use gudgeon::{
     auth::server::authenticator::Caller,
     bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
-    driver::{Backend, EndpointServer, Step, Work},
+    driver::{EndpointServer, Step, Work},
     framing::TooLong,
     http::{ConnectionId, MountPoint},
     protocol::Principal,

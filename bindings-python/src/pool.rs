@@ -274,7 +274,7 @@ impl Stream {
             tv_sec: i64::try_from(it.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: it.subsec_nanos().into(),
         });
-        let output = frames.server.output();
+        let output = frames.connection.output();
         let mut fds = [
             PollFd::new(&self.leader, PollFlags::IN),
             // Ready only once nobody reads it any more.
@@ -304,7 +304,7 @@ impl Stream {
         let mut decoder = lock(&frames.decoder);
         match buffer.read(&frames.input) {
             Ok([]) => Some(self.read_end(frames, &mut decoder)),
-            Ok(chunk) => Some(frames.server.feed(&mut decoder, chunk)),
+            Ok(chunk) => Some(frames.connection.feed(&mut decoder, chunk)),
             Err(error) => match error.kind() {
                 io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => None,
                 _ => Some(self.read_end(frames, &mut decoder)),
@@ -313,8 +313,8 @@ impl Stream {
     }
 
     fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work<Handler> {
-        let mut work = frames.server.end_of_input(decoder);
-        work.extend(frames.server.shut_down());
+        let mut work = frames.connection.end_of_input(decoder);
+        work.extend(self.server.shut_down());
         self.end();
         work
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Holding, Outbox},
+    driver::{Holding, Outbox, Unread},
     http::Part,
 };
 use pyo3::{Py, PyAny};
@@ -171,8 +171,9 @@ impl ResponseQueue {
 }
 
 impl Outbox for ResponseSender {
-    fn unread(&self) -> usize {
-        self.0.bytes()
+    fn unread(&self) -> Unread {
+        let inside = lock(&self.0.inside);
+        Unread { parts: inside.parts.len(), bytes: inside.bytes }
     }
 
     fn expire(&mut self) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, EndpointServer, StreamServer},
+    driver::{EndpointServer, StreamConnection},
     engine::TestMode,
     framing::LineDecoder,
     router::Components,
@@ -31,7 +31,7 @@ pub(crate) enum Source {
 /// A single stream of frames.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    pub(crate) server: Arc<StreamServer<Handler>>,
+    pub(crate) connection: Arc<StreamConnection<Handler>>,
     pub(crate) input: File,
     pub(crate) decoder: Mutex<LineDecoder>,
 }
@@ -43,14 +43,14 @@ impl Source {
         (input, output): (OwnedFd, File),
         line: usize,
     ) -> Self {
-        let server = match testing {
-            None => StreamServer::new(components, output),
+        let connection = match testing {
+            None => StreamConnection::new(components, output),
             Some((test_mode, facts)) => {
-                StreamServer::for_test(components, output, test_mode, Some(facts))
+                StreamConnection::for_test(components, output, test_mode, Some(facts))
             }
         };
         Self::Frames(Frames {
-            server,
+            connection,
             input: input.into(),
             decoder: Mutex::new(LineDecoder::new(line)),
         })
@@ -59,53 +59,53 @@ impl Source {
     /// Writes everything queued; blocks while the peer reads slowly.
     pub(crate) fn flush(&self) {
         if let Self::Frames(it) = self {
-            it.server.flush();
+            it.connection.flush();
         }
     }
 
     /// Writes as much as the peer accepts. Never blocks.
     pub(crate) fn try_flush(&self) {
         if let Self::Frames(it) = self {
-            it.server.try_flush();
+            it.connection.try_flush();
         }
     }
 
     /// Returns `true` if the reader should pause.
     pub(crate) fn is_full(&self) -> bool {
-        self.as_frames().is_some_and(StreamServer::is_full)
+        self.as_frames().is_some_and(StreamConnection::is_full)
     }
 
     /// Returns `true` if the peer leaves so much unread that nothing should be added.
     pub(crate) fn is_backed_up(&self) -> bool {
-        self.as_frames().is_some_and(StreamServer::is_backed_up)
+        self.as_frames().is_some_and(StreamConnection::is_backed_up)
     }
 
     /// Returns `true` if nothing can be written any more.
     pub(crate) fn is_broken(&self) -> bool {
-        self.as_frames().is_some_and(StreamServer::is_broken)
+        self.as_frames().is_some_and(StreamConnection::is_broken)
     }
 
     /// Returns the number of bytes that wait to be written.
     pub(crate) fn unwritten(&self) -> usize {
-        self.as_frames().map_or(0, StreamServer::unwritten)
+        self.as_frames().map_or(0, StreamConnection::unwritten)
     }
 
-    fn as_frames(&self) -> Option<&StreamServer<Handler>> {
+    fn as_frames(&self) -> Option<&StreamConnection<Handler>> {
         match self {
-            Self::Frames(it) => Some(&it.server),
+            Self::Frames(it) => Some(&it.connection),
             Self::Peers { .. } => None,
         }
     }
 }
 
-/// The operations that handlers need; both kinds of source provide them.
+/// The endpoint, which both kinds of source have.
 impl Deref for Source {
-    type Target = dyn Backend<Handler>;
+    type Target = EndpointServer<Handler>;
 
     fn deref(&self) -> &Self::Target {
         match self {
-            Self::Frames(it) => &*it.server,
-            Self::Peers { server, .. } => &**server,
+            Self::Frames(it) => it.connection.server(),
+            Self::Peers { server, .. } => server,
         }
     }
 }

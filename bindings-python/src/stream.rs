@@ -11,8 +11,8 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, Others, Watchdog, Work},
-    engine::{Run, RunId, Ticket},
+    driver::{Watchdog, Work},
+    engine::{Effect, Run, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
 };
@@ -176,8 +176,8 @@ impl Task {
         }
     }
 
-    fn is_request(&self, tickets: &[Ticket]) -> bool {
-        matches!(self, Self::Host(job) if tickets.contains(&job.ticket))
+    fn is_request(&self, ticket: Ticket) -> bool {
+        matches!(self, Self::Host(job) if job.ticket == ticket)
     }
 }
 
@@ -237,8 +237,8 @@ impl Stream {
             listener.end(self);
             return;
         }
-        if let Source::Frames(frames) = &*self.server {
-            self.distribute(frames.server.shut_down(), false);
+        if let Source::Frames(_) = &*self.server {
+            self.distribute(self.server.shut_down(), false);
         }
         self.end();
     }
@@ -263,8 +263,8 @@ impl Stream {
 
     /// Wakes a sleeping leader if the next deadline is earlier than the time it sleeps until.
     pub(crate) fn update_timer(&self) {
-        if let Source::Frames(frames) = &*self.server
-            && let Some(deadline) = frames.server.deadline()
+        if let Source::Frames(_) = &*self.server
+            && let Some(deadline) = self.server.deadline()
             && let Sleep::Until(end) = *lock(&self.leader_sleeps)
             && end.is_none_or(|it| deadline < it)
         {
@@ -305,15 +305,27 @@ impl Stream {
     }
 
     pub(crate) fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
-        let Work { runs, mut others, wake: alarm } = work;
-        if let Some(others) = &mut others {
-            self.sort_ahead(others);
+        let alarm = work.wake;
+        // Handlers that begin together take the locks once.
+        let mut runs = Vec::new();
+        let (mut reports, mut details) = (Vec::new(), Vec::new());
+        for effect in work {
+            match effect {
+                Effect::Run(run) => runs.push(run),
+                Effect::Report(text) => reports.push(text),
+                Effect::Detail(text) => details.push(text),
+                other => {
+                    self.start(std::mem::take(&mut runs), wake);
+                    self.go_on(other, wake);
+                }
+            }
         }
-        if !runs.is_empty() {
-            self.start(runs, wake);
+        self.start(runs, wake);
+        if !reports.is_empty() {
+            Python::attach(|py| hooks::report(py, &reports));
         }
-        if let Some(others) = others {
-            self.sort_rest(*others, wake);
+        if !details.is_empty() {
+            Python::attach(|py| hooks::detail(py, &details));
         }
         if alarm.is_some()
             && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
@@ -322,46 +334,40 @@ impl Stream {
         }
     }
 
-    /// Continues and cancels handlers.
-    fn sort_ahead(self: &Arc<Self>, others: &mut Others) {
-        for (id, context) in others.resumes.drain(..) {
-            if let Some(run) = lock(&self.active_runs).get(&id) {
-                run.resume(context);
+    /// Continues or cancels a handler, or takes a request to the host.
+    fn go_on(self: &Arc<Self>, effect: Effect<Handler>, wake: Wake) {
+        match effect {
+            Effect::Resume { run, context } => {
+                if let Some(run) = lock(&self.active_runs).get(&run) {
+                    run.resume(context);
+                }
             }
-        }
-        self.waiting.settle(std::mem::take(&mut others.answers));
-        for id in others.cancels.drain(..) {
-            let run = lock(&self.active_runs).remove(&id);
-            // Set before its questions are dropped, so that a later question fails.
-            if let Some(run) = &run {
-                run.cancel();
+            Effect::Answered { run, ask, outcome } => self.waiting.settle(run, ask, outcome),
+            Effect::Cancel(id) => {
+                let run = lock(&self.active_runs).remove(&id);
+                // Set before its questions are dropped, so that a later question fails.
+                if let Some(run) = &run {
+                    run.cancel();
+                }
+                self.waiting.forget(id);
+                if run.is_some_and(|it| it.handler.is_async()) {
+                    self.asyncio_queue.cancel(self, id);
+                }
             }
-            self.waiting.forget(id);
-            if run.is_some_and(|it| it.handler.is_async()) {
-                self.asyncio_queue.cancel(self, id);
+            Effect::Host(ticket, request) => self.answer(ticket, request, wake),
+            Effect::CancelHost(ticket) => {
+                let mut pool = self.pool();
+                pool.inline.retain(|it| !it.is_request(ticket));
+                pool.handed.retain(|it| !it.is_request(ticket));
             }
-        }
-    }
-
-    fn sort_rest(self: &Arc<Self>, others: Others, wake: Wake) {
-        let Others { host_requests, host_cancels, reports, details, .. } = others;
-        if !host_cancels.is_empty() {
-            let mut pool = self.pool();
-            pool.inline.retain(|it| !it.is_request(&host_cancels));
-            pool.handed.retain(|it| !it.is_request(&host_cancels));
-        }
-        for (ticket, request) in host_requests {
-            self.answer(ticket, request, wake);
-        }
-        if !reports.is_empty() {
-            Python::attach(|py| hooks::report(py, &reports));
-        }
-        if !details.is_empty() {
-            Python::attach(|py| hooks::detail(py, &details));
+            Effect::Run(_) | Effect::Report(_) | Effect::Detail(_) => (),
         }
     }
 
     fn start(self: &Arc<Self>, runs: Vec<Run<Handler>>, wake: Wake) {
+        if runs.is_empty() {
+            return;
+        }
         let mut has_async = false;
         let mut pool = self.pool();
         let mut active_runs = lock(&self.active_runs);
@@ -464,8 +470,7 @@ fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
     if traceback.is_empty() {
         return;
     }
-    let Some(others) = &mut work.others else { return };
-    others.reports.retain(|text| {
+    work.retain_reports(|text| {
         let Some(place) = text.trim_end().strip_suffix(traceback) else { return true };
         Python::attach(|py| hooks::report_exception(py, place.trim_end(), &thrown.error));
         false

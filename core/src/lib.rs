@@ -77,6 +77,11 @@ pub mod peer;
 mod peer;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
+pub mod service;
+#[cfg(not(feature = "bindings"))]
+mod service;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod test_pair;
 #[cfg(not(feature = "bindings"))]
 mod test_pair;

@@ -47,6 +47,10 @@
 //!                 service.handle(now, Input::Handler(run.id, done));
 //!             }
 //!             Output::Effect(_) => (),
+//!             Output::Compute(computation) => {
+//!                 // Large messages, which other clients of a server should not wait for.
+//!                 service.handle(now, Input::Computed(computation.run()));
+//!             }
 //!         }
 //!     }
 //! }
@@ -74,10 +78,9 @@ pub use crate::{
     },
 };
 pub use crate::{
-    engine::{
-        Effect, HandlerEvent, HostReply, HostRequest, Input, Output, Run, RunId, Service, Start,
-    },
+    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, RunId, Start},
     framing::TooLong,
     router::{Components, Definition, Failure, Reply, ServerFacts},
+    service::{Input, Output, Service},
     session::{asking::AskId, server::Log},
 };

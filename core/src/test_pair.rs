@@ -8,10 +8,11 @@ use std::{
 };
 
 use crate::{
-    engine::{self, Effect, HandlerEvent, HostReply, Run, Service, Start},
+    engine::{Effect, HandlerEvent, HostReply, Run, Start},
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
     router::{Components, Failure, Reply},
+    service::{Input, Output, Service},
     session::client::{
         self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
     },
@@ -27,7 +28,7 @@ pub enum Sent {
     ByServer(String),
 }
 
-/// A client session and a service that are connected to each other.
+/// A client session and a server that are connected to each other.
 pub struct Pair<H> {
     pub client: ClientSession,
     pub server: Service<H>,
@@ -116,7 +117,7 @@ impl<H: Clone> Pair<H> {
         while let Some(due) = self.deadline().filter(|it| *it <= end) {
             self.now = self.now.max(due);
             self.handle_client(client::Input::Tick);
-            self.handle_server(engine::Input::Tick);
+            self.handle_server(Input::Tick);
         }
         self.now = end;
     }
@@ -128,7 +129,7 @@ impl<H: Clone> Pair<H> {
     }
 
     /// Passes an input to the server and delivers the resulting frames.
-    pub fn handle_server(&mut self, input: engine::Input<'_, H>) {
+    pub fn handle_server(&mut self, input: Input<'_, H>) {
         self.server.handle(self.now, input);
         self.settle();
     }
@@ -154,7 +155,7 @@ impl<H: Clone> Pair<H> {
         match output {
             client::Output::Send(frame) => {
                 self.wire.push(Sent::ByClient(String::from_utf8_lossy(&frame).into_owned()));
-                self.server.handle(self.now, engine::Input::Frame(&frame));
+                self.server.handle(self.now, Input::Frame(&frame));
             }
             client::Output::Ready(identity) => self.opened = Some(Ok(identity)),
             client::Output::Failed(error) => self.opened = Some(Err(error)),
@@ -163,30 +164,30 @@ impl<H: Clone> Pair<H> {
         }
     }
 
-    fn carry_from_server(&mut self, output: engine::Output<H>) {
+    fn carry_from_server(&mut self, output: Output<H>) {
         match output {
-            engine::Output::Send(frame) | engine::Output::Change(frame) => {
+            Output::Send(frame) | Output::Change(frame) => {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
                 self.client.handle(self.now, client::Input::Frame(&frame));
             }
-            engine::Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
+            Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
                 Some(outcome) => {
                     self.server.handle(self.now, done(&run, outcome));
                 }
                 None => self.running.push(run),
             },
-            engine::Output::Effect(Effect::Cancel(run)) => {
+            Output::Effect(Effect::Cancel(run)) => {
                 self.running.retain(|it| it.id != run);
             }
             // Components that not everyone sees are hidden.
-            engine::Output::Effect(Effect::Host(ticket, _)) => {
+            Output::Effect(Effect::Host(ticket, _)) => {
                 let reply = HostReply::Failed("a pair has no filter".into());
-                self.server.handle(self.now, engine::Input::Host(ticket, reply));
+                self.server.handle(self.now, Input::Host(ticket, reply));
             }
-            engine::Output::Effect(Effect::Compute(computation)) => {
-                self.server.handle(self.now, engine::Input::Computed(computation.run()));
+            Output::Compute(computation) => {
+                self.server.handle(self.now, Input::Computed(computation.run()));
             }
-            engine::Output::Effect(
+            Output::Effect(
                 Effect::Answered { .. }
                 | Effect::Resume { .. }
                 | Effect::CancelHost(_)
@@ -197,8 +198,8 @@ impl<H: Clone> Pair<H> {
     }
 }
 
-fn done<H>(run: &Run<H>, outcome: Result<Reply, Failure>) -> engine::Input<'static, H> {
-    engine::Input::Handler(run.id, HandlerEvent::Done(outcome))
+fn done<H>(run: &Run<H>, outcome: Result<Reply, Failure>) -> Input<'static, H> {
+    Input::Handler(run.id, HandlerEvent::Done(outcome))
 }
 
 /// Start parameters that are the same in every run.

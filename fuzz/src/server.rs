@@ -160,13 +160,16 @@ impl Host {
             }
             Effect::Resume { run, .. } => assert!(self.is_known(run), "{run:?} had ended"),
             Effect::Host(ticket, _) => self.tickets.push(ticket),
-            Effect::Compute(job) => self.jobs.push(*job),
             Effect::CancelHost(ticket) => {
                 self.tickets.retain(|it| *it != ticket);
                 self.jobs.retain(|it| it.ticket() != Some(ticket));
             }
             Effect::Report(_) | Effect::Detail(_) => (),
         }
+    }
+
+    pub(crate) fn compute(&mut self, computation: Computation<Handler>) {
+        self.jobs.push(computation);
     }
 
     /// Performs one operation of a script, if it is one of the host.

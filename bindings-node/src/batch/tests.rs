@@ -40,7 +40,11 @@ fn context(id: &str) -> CallContext {
 }
 
 fn work(runs: Vec<Run<Handler>>) -> Work<Handler> {
-    Work { runs, ..Work::default() }
+    runs.into_iter().map(Effect::Run).collect()
+}
+
+fn one(effect: Effect<Handler>) -> Work<Handler> {
+    [effect].into_iter().collect()
 }
 
 /// Sends questions of the first run.
@@ -63,15 +67,9 @@ fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
 fn a_batch_is_one_json_array_in_order() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
-    batches.push(
-        Others {
-            cancels: vec![RunId(1)],
-            reports: vec!["a\"b".into()],
-            details: vec!["c".into()],
-            ..Others::default()
-        }
-        .into(),
-    );
+    let rest =
+        [Effect::Cancel(RunId(1)), Effect::Report("a\"b".into()), Effect::Detail("c".into())];
+    batches.push(rest.into_iter().collect());
     batches.push_end();
     assert_eq!(
         batches.take().unwrap(),
@@ -90,15 +88,12 @@ fn a_handler_resumes_once_all_its_questions_are_answered() {
     batches.push(work(vec![run(0, "5")]));
     assert!(batches.ask(9, Vec::new()).is_none());
     let asked = waits(&mut batches, &["a", "b"]);
-    let answer = |call, ask, outcome| (RunId(call), AskId(ask), outcome);
-    let answers = vec![
-        answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into()))),
-        answer(9, 0, Ok(json::raw("{}".into()))),
-    ];
-    batches.push(Others { answers, ..Others::default() }.into());
+    let answer =
+        |call, ask, outcome| Effect::Answered { run: RunId(call), ask: AskId(ask), outcome };
+    batches.push(one(answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into())))));
+    batches.push(one(answer(9, 0, Ok(json::raw("{}".into())))));
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
-    let answers = vec![answer(0, 1, Err(Fault::new(FaultKind::Handler, "not here")))];
-    batches.push(Others { answers, ..Others::default() }.into());
+    batches.push(one(answer(0, 1, Err(Fault::new(FaultKind::Handler, "not here")))));
     assert_eq!(batches.take().unwrap(), "[[1,0,0]]");
     let outcomes = asked.set().take();
     let fault = outcomes[1].1.clone().unwrap_err();
@@ -110,14 +105,13 @@ fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5")]));
     waits(&mut batches, &["a"]);
-    batches.push(
-        Others {
-            resumes: vec![(RunId(0), context("6")), (RunId(9), context("7"))],
-            answers: vec![(RunId(0), AskId(0), Ok(json::raw("{}".into())))],
-            ..Others::default()
-        }
-        .into(),
-    );
+    let outcome = Ok(json::raw("{}".into()));
+    let effects = [
+        Effect::Resume { run: RunId(0), context: context("6") },
+        Effect::Resume { run: RunId(9), context: context("7") },
+        Effect::Answered { run: RunId(0), ask: AskId(0), outcome },
+    ];
+    batches.push(effects.into_iter().collect());
     assert_eq!(
         batches.take().unwrap(),
         r#"[[0,0,7,{"a":1},"2026-07-28",5],[2,0,"2026-07-28",6],[1,0,0]]"#
@@ -133,7 +127,7 @@ fn a_cancelled_call_is_not_finished_again() {
     batches.push(work(vec![run(0, "5")]));
     assert_eq!(batches.finish(0), Some(Origin::Run(RunId(0))));
     assert_eq!(batches.finish(0), None);
-    batches.push(Others { cancels: vec![RunId(0)], ..Others::default() }.into());
+    batches.push(one(Effect::Cancel(RunId(0))));
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
 }
 
@@ -151,8 +145,8 @@ fn a_call_that_is_cancelled_before_javascript_has_it_does_not_begin() {
         if has_ended {
             batches.push_end();
         }
-        let cancels = [0, 1, 3, 5].map(RunId).into();
-        batches.push(Others { cancels, ..Others::default() }.into());
+        let cancels = [0, 1, 3, 5].map(|call| Effect::Cancel(RunId(call)));
+        batches.push(cancels.into_iter().collect());
         let mut entries: Vec<(u8, Option<u64>)> = Vec::new();
         while let Some(batch) = batches.take() {
             let read: Vec<Vec<serde_json::Value>> = serde_json::from_str(&batch).expect("entries");
@@ -186,7 +180,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
         let list = Request::ListTools { cursor: None };
         let components = components.unresolved(&list).expect("a component with a predicate");
         let request = HostRequest::FilterVisible { context: context("5"), components };
-        Others { host_requests: vec![(Ticket(1), request)], ..Others::default() }.into()
+        one(Effect::Host(Ticket(1), request))
     };
     let slot = HOST_SLOTS + 1;
     let mut answered = batches();
@@ -198,7 +192,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
     assert_eq!(answered.finish(slot), None);
     let mut cancelled = batches();
     cancelled.push(asked());
-    cancelled.push(Others { host_cancels: vec![Ticket(1)], ..Others::default() }.into());
+    cancelled.push(one(Effect::CancelHost(Ticket(1))));
     let entry = entry.replacen("[0", "[3", 1);
     assert_eq!(cancelled.take().unwrap(), format!("[{entry}]"), "it does not begin");
     assert_eq!(cancelled.finish(slot), None);
@@ -264,7 +258,7 @@ fn the_end_comes_last_and_what_was_cancelled_before_it_began_does_not_come() {
     let mut batches = Batches::new(VisibilityFilter::default(), true);
     push_large(&mut batches, 0);
     push_large(&mut batches, 1);
-    batches.push(Others { cancels: vec![RunId(0)], ..Others::default() }.into());
+    batches.push(one(Effect::Cancel(RunId(0))));
     batches.push_end();
     assert_eq!(batches.take().unwrap(), r#"[[0,1,7,{"b":1,"a":""},"2026-07-28",5,["a"]],[6]]"#);
     assert!(batches.is_empty());
@@ -282,7 +276,7 @@ fn large_strings_are_named_and_kept_until_they_are_taken_or_the_run_ends() {
     for call in 1..3 {
         push_large(&mut batches, call);
     }
-    batches.push(Others { cancels: vec![RunId(1)], ..Others::default() }.into());
+    batches.push(one(Effect::Cancel(RunId(1))));
     batches.finish(2);
     batches.take();
     assert_eq!((batches.queued_bytes(), batches.large_texts.len()), (0, 0));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    driver::{Backend, Work},
+    driver::{EndpointServer, Work},
     engine::RunId,
     error::Fault,
     protocol::{Question, Raw},
@@ -46,13 +46,13 @@ impl AskedTogether {
     }
 
     /// Sends these questions of the set to the client.
-    pub fn send<H>(&self, unsent: Vec<Unsent>, backend: &dyn Backend<H>) -> Work<H> {
+    pub fn send<H: Clone>(&self, unsent: Vec<Unsent>, server: &EndpointServer<H>) -> Work<H> {
         let mut work = Work::default();
         for Unsent { at, question, problem } in unsent {
             let ask = AskId(self.first + at as u64);
             work.extend(match problem {
-                None => backend.ask(self.run, ask, question),
-                Some(problem) => backend.ask_again(self.run, ask, question, problem),
+                None => server.ask(self.run, ask, question),
+                Some(problem) => server.ask_again(self.run, ask, question, problem),
             });
         }
         work

@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use http::request::Parts;
@@ -16,27 +16,22 @@ use tokio::sync::Notify;
 #[cfg(feature = "auth")]
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
-    Backend, Holding, Ledgers, Outbox, SharedHandler, Work,
-    endpoint_state::{EndpointState, Sending},
-    start,
-    watchdog::lock_soon,
-    work::Step,
+    Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
+    watchdog::lock_soon, work::Step,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
 use crate::{
-    engine::{HandlerEvent, HostReply, RunId, Start, TestMode, Ticket},
-    framing::TooLong,
+    clock,
+    engine::{MAX_UNDER_LOCK, Start, TestMode},
+    framing::{self, LineDecoder, TooLong},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
         Part, Reader,
     },
     protocol::{ClientKey, Frame, Principal},
     router::Components,
-    session::{
-        asking::Answers,
-        server::{HttpFacts, ListKind, SessionConfig},
-    },
+    session::server::{HttpFacts, ListKind, SessionConfig},
 };
 
 /// Starts and stops handlers, and runs the timer.
@@ -183,10 +178,11 @@ impl<H: Clone> EndpointServer<H> {
             }
         };
         let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
-        request.lift(&sessions);
+        request.lift(exchange, &sessions);
         let input = EndpointInput::Request(exchange, request);
         let insert = |state: &mut EndpointState<H>| {
-            drop(state.exchanges.insert(exchange, Sending::to(outbox)));
+            let sending = Sending::new(Reader::Exchange(exchange), outbox);
+            state.exchanges.insert(exchange, sending);
         };
         (exchange, self.begin(insert, input))
     }
@@ -198,8 +194,8 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Ends the subscription of an exchange whose peer leaves too much unread.
-    pub fn lagging(&self, exchange: ExchangeId) -> Work<H> {
-        self.handle(EndpointInput::Lagging(Reader::Exchange(exchange)))
+    pub fn cut_subscriptions(&self, exchange: ExchangeId) -> Work<H> {
+        self.handle(EndpointInput::CutSubscriptions(Reader::Exchange(exchange)))
     }
 
     /// Errors with the answer to a request that may not become a message connection.
@@ -230,7 +226,8 @@ impl<H: Clone> EndpointServer<H> {
         outbox: Box<dyn Outbox>,
     ) -> ConnectionId {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
-        self.lock().connections.insert(connection, Sending::to(outbox));
+        let sending = Sending::new(Reader::Connection(connection), outbox);
+        self.lock().connections.insert(connection, sending);
         self.update(EndpointInput::Opened(connection, principal, remote));
         connection
     }
@@ -250,6 +247,50 @@ impl<H: Clone> EndpointServer<H> {
     pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step<H> {
         let frame = Frame::parse(frame);
         self.begin(|_| (), EndpointInput::Message(connection, frame))
+    }
+
+    /// Handles the lines in a chunk of a message connection, without the computations that may take long. Their work is
+    /// returned together, so that a call that the next line cancels is not started.
+    pub(crate) fn begin_lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Step<H> {
+        let (mut rest, mut step) = (chunk, Step::new(Work::default()));
+        let mut state = self.lock();
+        let mut now = clock::now();
+        // The rest of the chunk when the lock was taken.
+        let mut left = rest.len();
+        while let Some(frame) = decoder.next(&mut rest) {
+            let is_long =
+                matches!(frame, framing::Frame::Line(line) if line.len() > MAX_UNDER_LOCK);
+            if !is_long {
+                state.pass(now, input(connection, frame));
+                if left - rest.len() < MAX_UNDER_LOCK {
+                    continue;
+                }
+            }
+            // Other threads use the endpoint after so many bytes, and while a long frame is parsed. The work so far is taken
+            // first, because not every one of them can run handlers.
+            step.extend(state.drain(now));
+            drop(state);
+            if is_long {
+                step.extend(self.begin(|_| (), input(connection, frame)));
+            }
+            state = self.lock();
+            now = clock::now();
+            left = rest.len();
+        }
+        step.extend(state.drain(now));
+        drop(state);
+        self.announce(&step);
+        step
+    }
+
+    /// Handles a frame of a message connection, or answers one that was discarded because of its length.
+    pub(crate) fn frame(&self, connection: ConnectionId, frame: framing::Frame<'_>) -> Work<H> {
+        self.handle(input(connection, frame))
     }
 
     /// Answers a frame that was discarded because of its length.
@@ -276,6 +317,51 @@ impl<H: Clone> EndpointServer<H> {
     /// Rejects new requests and ends subscriptions with their result; calls in flight continue.
     pub fn shut_down(&self) -> Work<H> {
         self.handle(EndpointInput::ShutDown)
+    }
+
+    /// Replaces the server's components; `changed` are the lists that differ.
+    pub fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        self.update(EndpointInput::Components(components, changed));
+        sessions.clone_from(self.lock().endpoint.session_config());
+    }
+
+    /// Notifies subscribers that the resource with this URI has changed.
+    pub fn updated(&self, uri: &str) {
+        self.update(EndpointInput::Updated(uri));
+    }
+
+    /// Notifies the client that the interaction with this URL elicitation's id is complete.
+    pub fn page_done(&self, page: &str) {
+        self.update(EndpointInput::PageDone(page));
+    }
+
+    /// Stops everything in flight.
+    pub fn close(&self) -> Work<H> {
+        self.handle(EndpointInput::Closed)
+    }
+
+    /// Handles the deadlines that have come.
+    pub fn tick(&self) -> Work<H> {
+        self.handle_after(|state| state.armed = None, EndpointInput::Tick)
+    }
+
+    /// Returns the time of the next tick.
+    pub fn deadline(&self) -> Option<Instant> {
+        let mut state = self.lock();
+        // The caller sets its timer to this time. An earlier value may be over, and would hide an earlier deadline.
+        state.armed = state.endpoint.deadline();
+        state.armed
+    }
+
+    /// Returns the number of requests that were read and not yet answered, without streams of changes.
+    pub fn in_flight(&self) -> usize {
+        self.lock().endpoint.in_flight()
+    }
+
+    /// Returns the names of the components whose handlers run, such as `tool "add"`, at most a few.
+    pub fn running(&self) -> Vec<String> {
+        lock_soon(&self.state).map(|it| it.endpoint.running()).unwrap_or_default()
     }
 
     /// Returns the number of answers that are not complete.
@@ -319,21 +405,21 @@ impl<H: Clone> EndpointServer<H> {
         }
     }
 
-    /// Handles an input that neither starts nor ends handlers. Its caller takes no work, so reports and an earlier deadline
-    /// are kept for the next caller that does.
-    fn update(&self, input: EndpointInput<'_, H>) {
+    /// Handles an input whose caller takes no work, such as lines for the log: it is kept for the next one that does.
+    pub(super) fn update(&self, input: EndpointInput<'_, H>) {
         let mut state = self.lock();
         let armed = state.armed;
-        let Work { others, wake, .. } = state.handle(input).work;
-        state.reports = others.map(|it| it.reports).unwrap_or_default();
+        let mut work = state.handle(input).work;
+        let is_sooner = work.wake.take().is_some();
+        state.untaken = work;
         state.armed = armed;
         drop(state);
-        if wake.is_some() {
+        if is_sooner {
             self.rescheduled.notify_one();
         }
     }
 
-    fn handle(&self, input: EndpointInput<'_, H>) -> Work<H> {
+    pub(super) fn handle(&self, input: EndpointInput<'_, H>) -> Work<H> {
         self.handle_after(|_| (), input)
     }
 
@@ -356,11 +442,16 @@ impl<H: Clone> EndpointServer<H> {
         change(&mut state);
         let step = state.handle(input);
         drop(state);
+        self.announce(&step);
+        step
+    }
+
+    /// Wakes those who wait for the end of calls, or for an earlier deadline.
+    fn announce(&self, step: &Step<H>) {
         self.ended.notify_waiters();
         if step.work.wake.is_some() {
             self.rescheduled.notify_one();
         }
-        step
     }
 
     /// Runs the computations of a step without the lock.
@@ -368,7 +459,7 @@ impl<H: Clone> EndpointServer<H> {
         step.finish(|it| self.begin(|_| (), EndpointInput::Computed(it)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
         #[cfg(feature = "lock-waits")]
         return super::lock_waits::lock(&self.state);
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
@@ -377,62 +468,10 @@ impl<H: Clone> EndpointServer<H> {
     }
 }
 
-impl<H: SharedHandler> Backend<H> for EndpointServer<H> {
-    fn on_event(&self, run: RunId, event: HandlerEvent) -> Work<H> {
-        self.handle(EndpointInput::Handler(run, event))
-    }
-
-    fn on_report(&self, run: RunId, event: HandlerEvent) {
-        self.update(EndpointInput::Handler(run, event));
-    }
-
-    fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
-        self.handle(EndpointInput::Host(ticket, reply))
-    }
-
-    fn page_done(&self, page: &str) {
-        self.update(EndpointInput::PageDone(page));
-    }
-
-    fn close_stream(&self, run: RunId, retry: Option<Duration>) {
-        self.update(EndpointInput::CloseStream(run, retry));
-    }
-
-    fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
-        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        self.update(EndpointInput::Components(components, changed));
-        sessions.clone_from(self.lock().endpoint.session_config());
-    }
-
-    fn updated(&self, uri: &str) {
-        self.update(EndpointInput::Updated(uri));
-    }
-
-    fn tick(&self) -> Work<H> {
-        self.handle_after(|state| state.armed = None, EndpointInput::Tick)
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        let mut state = self.lock();
-        // The caller sets its timer to this time. An earlier value may be over, and would hide an earlier deadline.
-        state.armed = state.endpoint.deadline();
-        state.armed
-    }
-
-    fn close(&self) -> Work<H> {
-        self.handle(EndpointInput::Closed)
-    }
-
-    fn brought_answers(&self, run: RunId) -> Vec<Answers> {
-        self.lock().endpoint.brought_answers(run)
-    }
-
-    fn in_flight(&self) -> usize {
-        self.lock().endpoint.in_flight()
-    }
-
-    fn running(&self) -> Vec<String> {
-        lock_soon(&self.state).map(|it| it.endpoint.running()).unwrap_or_default()
+fn input<H>(connection: ConnectionId, frame: framing::Frame<'_>) -> EndpointInput<'_, H> {
+    match frame {
+        framing::Frame::Line(line) => EndpointInput::Message(connection, Frame::parse(line)),
+        framing::Frame::TooLong(message) => EndpointInput::TooLong(connection, message),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{Backend, EndpointServer, Ledgers, Outbox, SharedHandler, Shell, Work, work::Step};
+use super::{EndpointServer, Ledgers, Outbox, SharedHandler, Shell, work::Step};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -206,12 +206,7 @@ impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
         decoder: &mut LineDecoder,
         chunk: &[u8],
     ) -> Option<Rest> {
-        let mut rest = chunk;
-        let mut step = Step::new(Work::default());
-        while let Some(frame) = decoder.next(&mut rest) {
-            step.extend(self.handle(connection, &frame));
-        }
-        self.run(step)
+        self.run(self.server.begin_lines(connection, decoder, chunk))
     }
 
     fn end_of_input(&self, connection: ConnectionId) {

@@ -1,5 +1,4 @@
-//! Servers that shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock;
-//! and the end of their processes.
+//! Servers that shells drive: an [`Endpoint`](crate::http::Endpoint) behind a lock; and the end of their processes.
 
 #[cfg(feature = "auth")]
 mod auth;
@@ -7,15 +6,17 @@ mod auth;
 mod auth_proxy;
 mod debug;
 mod endpoint;
-mod hosted;
 mod endpoint_state;
+mod handler_events;
+mod hosted;
 pub(crate) mod ledger;
 #[cfg(feature = "lock-waits")]
 mod lock_waits;
 mod pipe;
+mod sending;
 mod state_keys;
 pub mod stderr;
-mod stream;
+mod stream_connection;
 mod task;
 mod watchdog;
 mod work;
@@ -25,17 +26,17 @@ mod writer;
 pub(crate) use auth::{AuthServer, Fetched, Fetcher, authenticate_request, authenticate_upgrade};
 pub use debug::shows_errors;
 pub use endpoint::{EndpointServer, Shell};
-pub use endpoint_state::Outbox;
 pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
 pub use ledger::{Holding, Ledgers};
 #[cfg(feature = "lock-waits")]
 pub use lock_waits::lock_waits;
 pub use pipe::ReadBuffer;
+pub use sending::{Outbox, Unread};
 pub use state_keys::{STATE_KEYS, state_keys};
-pub use stream::StreamServer;
+pub use stream_connection::StreamConnection;
 pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;
-pub use work::{Backend, Others, SharedHandler, Step, Work};
+pub use work::{SharedHandler, Step, Work};
 
 #[cfg(feature = "auth")]
 use crate::auth::Moment;

@@ -1,14 +1,14 @@
 //! A queue of frames that are written together, by the thread that flushes it first.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::VecDeque,
     fs::File,
     io::{ErrorKind, Write},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use super::pipe;
+use super::{Unread, pipe};
 use crate::framing::{encode_line, into_line};
 
 /// Bytes up to which short frames are written together: as much as a pipe holds. A longer frame is written alone, so that
@@ -32,10 +32,6 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     pieces: VecDeque<Piece>,
-    /// The frames among these that report changes.
-    changes: HashSet<Vec<u8>>,
-    /// Their bytes.
-    changed: usize,
     /// Bytes of all pieces, and of the one that is being written.
     unwritten: usize,
     writing: bool,
@@ -50,11 +46,11 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Piece {
     bytes: Vec<u8>,
-    changes: Vec<Vec<u8>>,
+    frames: usize,
 }
 
 impl Queue {
-    fn push(&mut self, frame: Vec<u8>) -> &mut Piece {
+    fn push(&mut self, frame: Vec<u8>) {
         let fits = |it: &Piece| it.bytes.len() + frame.len() < PIECE;
         let joins = self.pieces.back().is_some_and(fits);
         if !joins {
@@ -62,10 +58,11 @@ impl Queue {
                 true => std::mem::take(&mut self.spare),
                 false => Vec::new(),
             };
-            self.pieces.push_back(Piece { bytes, changes: Vec::new() });
+            self.pieces.push_back(Piece { bytes, frames: 0 });
         }
         let last = self.pieces.len() - 1;
         let piece = &mut self.pieces[last];
+        piece.frames += 1;
         let before = piece.bytes.len();
         match frame.len() < PIECE {
             true => encode_line(&frame, &mut piece.bytes),
@@ -73,17 +70,11 @@ impl Queue {
         }
         // A line may be longer than its frame, because some characters are escaped.
         self.unwritten += piece.bytes.len() - before;
-        piece
     }
 
-    /// Returns the next bytes to write. Equal changes may be queued again from then on.
+    /// Returns the next bytes to write.
     fn take(&mut self) -> Option<Vec<u8>> {
-        let Piece { bytes, changes } = self.pieces.pop_front()?;
-        for change in changes {
-            self.changed -= change.len();
-            self.changes.remove(&change);
-        }
-        Some(bytes)
+        self.pieces.pop_front().map(|piece| piece.bytes)
     }
 
     /// Counts these bytes as written.
@@ -109,18 +100,11 @@ impl BatchWriter {
         }
     }
 
-    /// Adds a frame that reports a change, unless an equal one waits.
-    pub(super) fn push_change(&self, frame: &[u8]) {
-        let mut queue = self.shared.lock();
-        if !queue.broken && queue.changes.insert(frame.to_vec()) {
-            queue.changed += frame.len();
-            queue.push(frame.to_vec()).changes.push(frame.to_vec());
-        }
-    }
-
-    /// Returns the bytes of changes that are not being written yet.
-    pub(super) fn changes(&self) -> usize {
-        self.shared.lock().changed
+    /// Returns the frames that no thread has begun to write, and the bytes of these and of the one that is being written.
+    pub(super) fn waiting(&self) -> Unread {
+        let queue = self.shared.lock();
+        let parts = queue.pieces.iter().map(|piece| piece.frames).sum();
+        Unread { parts, bytes: queue.unwritten }
     }
 
     /// Returns the descriptor, to wait for its reader to go.
@@ -302,18 +286,16 @@ mod tests {
     }
 
     #[test]
-    fn a_change_waits_once_and_is_told_again_when_it_comes_after_its_piece_has_gone() {
+    fn frames_wait_until_a_thread_begins_to_write_them() {
         let (mut read, writer) = pipe();
-        writer.push_change(b"a");
-        writer.push_change(b"a");
-        assert_eq!((writer.changes(), writer.unwritten()), (1, 2));
+        writer.push(b"1".into());
+        writer.push(b"2".into());
+        assert_eq!(writer.waiting(), Unread { parts: 2, bytes: 4 });
         writer.flush();
-        assert_eq!((writer.changes(), writer.unwritten()), (0, 0));
-        writer.push_change(b"a");
-        writer.flush();
+        assert_eq!(writer.waiting(), Unread::default());
         let mut all = [0; 4];
         read.read_exact(&mut all).unwrap();
-        assert_eq!(&all, b"a\na\n");
+        assert_eq!(&all, b"1\n2\n");
     }
 
     #[test]

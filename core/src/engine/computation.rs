@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::{
-    CallEvent, Delivery, Effect, Engine,
+    CallEvent, Delivery, Engine,
     dispatch::{DispatchJob, Dispatched},
     handler_event::Finished,
     id::{CallId, RunId, Ticket},
@@ -56,8 +56,8 @@ impl<H: Clone> Computation<H> {
 }
 
 impl<H> Computation<H> {
-    pub(super) fn dispatch(ticket: Ticket, job: DispatchJob<H>) -> Effect<H> {
-        Self(Kind::Dispatch(ticket, job)).effect()
+    pub(super) fn dispatch(ticket: Ticket, job: DispatchJob<H>) -> Self {
+        Self(Kind::Dispatch(ticket, job))
     }
 
     /// Returns the ticket under which the request waits, if this is a dispatch.
@@ -76,10 +76,6 @@ impl<H> Computation<H> {
             Kind::Resolve(run, ..) => Some(run),
             Kind::Dispatch(..) | Kind::CheckAnswer(..) => None,
         }
-    }
-
-    fn effect(self) -> Effect<H> {
-        Effect::Compute(Box::new(self))
     }
 }
 
@@ -117,8 +113,7 @@ impl<H: Clone> Engine<H> {
         if answer.len() <= MAX_UNDER_LOCK {
             return self.answer_checked(now, call, ask, answer.check());
         }
-        let check = Computation(Kind::CheckAnswer(call, ask, answer));
-        self.effects.push_back(check.effect());
+        self.computations.push_back(Computation(Kind::CheckAnswer(call, ask, answer)));
         CallEvent::Nothing
     }
 
@@ -137,7 +132,7 @@ impl<H: Clone> Engine<H> {
             Some(builder) if is_large || builder.checks_slowly() => builder.clone(),
             _ => return Some(reply),
         };
-        self.effects.push_back(Computation(Kind::Resolve(run, builder, reply)).effect());
+        self.computations.push_back(Computation(Kind::Resolve(run, builder, reply)));
         None
     }
 

@@ -72,9 +72,9 @@ impl<H: Clone> Engine<H> {
             opening: Box::new(opening),
             questions,
         };
-        self.await_reply(now, origin, weight, Continuation::Dispatch, |ticket| {
-            Computation::dispatch(ticket, job)
-        })
+        let ticket = self.await_reply(now, origin, weight, Continuation::Dispatch);
+        self.computations.push_back(Computation::dispatch(ticket, job));
+        CallEvent::Nothing
     }
 
     /// Handles the dispatch of a request. Returns the event for the session of its call.

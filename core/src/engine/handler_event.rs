@@ -14,7 +14,7 @@ use crate::{
     router::{self, Failure, Reply, Resolution, ResultBuilder},
     session::{
         asking::{Answers, AskId},
-        server::{Log, Progress},
+        server::{Log, Progress, handler_finished},
     },
 };
 
@@ -53,6 +53,13 @@ pub enum HandlerEvent {
     },
 }
 
+impl HandlerEvent {
+    /// Returns whether it is a report that the client does not wait for.
+    pub(crate) fn is_report(&self) -> bool {
+        matches!(self, Self::Progress(_) | Self::Log(_))
+    }
+}
+
 /// The end of a handler that did not fail.
 #[derive(Debug)]
 pub(super) enum Finished {
@@ -72,7 +79,7 @@ impl<H: Clone> Engine<H> {
     ) -> Option<Delivery> {
         let Some(call) = self.calls.call_of(run) else {
             if let HandlerEvent::Ask { ask, .. } | HandlerEvent::AskAgain { ask, .. } = event {
-                self.answer(run, ask, Err((self.too_late)()));
+                self.answer(run, ask, Err(handler_finished()));
             }
             return None;
         };

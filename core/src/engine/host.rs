@@ -72,24 +72,24 @@ impl<H: Clone> Engine<H> {
             let problem = format!("more than {MAX_HOST_REQUESTS} requests wait for the host");
             return self.continue_with(now, origin, continuation, HostReply::Failed(problem));
         }
-        self.await_reply(now, origin, weight, continuation, |it| Effect::Host(it, request))
+        let ticket = self.await_reply(now, origin, weight, continuation);
+        self.effects.push_back(Effect::Host(ticket, request));
+        CallEvent::Nothing
     }
 
-    /// Lets a call wait for the reply to this effect.
+    /// Lets a call wait for a reply. Returns the ticket under which it comes.
     pub(super) fn await_reply(
         &mut self,
         now: Instant,
         origin: Origin,
         weight: usize,
         continuation: Continuation,
-        effect: impl FnOnce(Ticket) -> Effect<H>,
-    ) -> CallEvent {
+    ) -> Ticket {
         let ticket = self.calls.issue_ticket(origin.call);
         let deadline = now.checked_add(continuation.time_limit());
         let state = State::AwaitingHost(ticket, continuation);
         self.calls.put(origin, weight, deadline, state);
-        self.effects.push_back(effect(ticket));
-        CallEvent::Nothing
+        ticket
     }
 
     /// Handles a reply of the host. Returns what the call's session is informed of.

@@ -13,8 +13,6 @@ pub struct ConnectionId(pub u64);
 /// A peer of the engine.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum PeerId {
-    /// The only peer of a [`Service`](super::Service).
-    Stream,
     /// A stateless HTTP request.
     Exchange(ExchangeId),
     /// A session over HTTP, by its number.

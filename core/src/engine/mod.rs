@@ -1,6 +1,6 @@
 //! Calls under way, without IO: one table of them, with an explicit state each, for any number of peers.
 //!
-//! [`Service`] is the engine with one peer, a stream of frames; the endpoint of HTTP gives it many.
+//! [`Endpoint`](crate::http::Endpoint) gives it the peers.
 
 mod begin;
 mod call;
@@ -22,7 +22,6 @@ mod requests;
 mod returned_questions;
 mod rounds;
 mod sealing;
-mod service;
 mod state;
 mod test_mode;
 
@@ -43,7 +42,6 @@ pub use self::{
     host::{HostReply, HostRequest},
     id::{CallId, ConnectionId, ExchangeId, PeerId, RunId, Ticket},
     sealing::Start,
-    service::{Input, Output, Service},
     test_mode::TestMode,
 };
 pub(crate) use crate::session::server::CallEvent;
@@ -75,7 +73,7 @@ pub(crate) struct Delivery {
     pub(crate) event: CallEvent,
 }
 
-/// Work for the shell, beside writing frames.
+/// Work for the host, in the order in which the engine decided it.
 #[derive(Debug)]
 pub enum Effect<H> {
     /// Run this handler and report back that it is done.
@@ -86,10 +84,8 @@ pub enum Effect<H> {
     Resume { run: RunId, context: CallContext },
     /// The client's answer to a running handler.
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
-    /// Answer this request with [`Input::Host`].
+    /// Answer this request with `EndpointInput::Host`.
     Host(Ticket, HostRequest),
-    /// Run this computation outside every lock, and answer with [`Input::Computed`].
-    Compute(Box<Computation<H>>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
     /// A line for the log about a failure whose details callers do not get.
@@ -131,8 +127,8 @@ pub(crate) struct Engine<H> {
     read_cache: ReadCache,
     sealing: Sealing,
     test_mode: Option<TestMode>,
-    too_late: fn() -> Fault,
     effects: VecDeque<Effect<H>>,
+    computations: VecDeque<Computation<H>>,
     late: VecDeque<LateAnswer>,
     /// Numbers questions that the engine asks for handlers which returned them.
     next_ask: u64,
@@ -142,14 +138,8 @@ pub(crate) struct Engine<H> {
 }
 
 impl<H: Clone> Engine<H> {
-    /// `too_late` is the answer to questions of handlers that have ended or were stopped.
-    pub(crate) fn new(
-        components: Arc<Components<H>>,
-        start: &Start,
-        too_late: fn() -> Fault,
-    ) -> Self {
+    pub(crate) fn new(components: Arc<Components<H>>, start: &Start) -> Self {
         Self {
-            too_late,
             sealing: Sealing::new(
                 &components.server.info.name,
                 &components.server.request_state_keys,
@@ -162,6 +152,7 @@ impl<H: Clone> Engine<H> {
             read_cache: ReadCache::default(),
             test_mode: start.test_mode,
             effects: VecDeque::new(),
+            computations: VecDeque::new(),
             late: VecDeque::new(),
             next_ask: 0,
             references: 0,
@@ -184,6 +175,10 @@ impl<H: Clone> Engine<H> {
 
     pub(crate) fn next_effect(&mut self) -> Option<Effect<H>> {
         self.effects.pop_front()
+    }
+
+    pub(crate) fn next_computation(&mut self) -> Option<Computation<H>> {
+        self.computations.pop_front()
     }
 
     /// The next answer to a request other than the one that is being handled.

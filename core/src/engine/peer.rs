@@ -39,6 +39,8 @@ pub(crate) struct PeerSession {
     pub(crate) principal: Option<Arc<Principal>>,
     /// The address that all messages of this peer come from.
     pub(crate) remote: Option<IpAddr>,
+    /// `true` if the peer leaves too much unread.
+    pub(crate) is_lagging: bool,
     /// The time of the peer's last message.
     last_seen: Option<Instant>,
     requests: FxHashMap<InboundKey, Place>,
@@ -74,6 +76,7 @@ impl PeerSession {
             machine,
             principal: None,
             remote: None,
+            is_lagging: false,
             last_seen: None,
             requests: FxHashMap::default(),
             notifications: FxHashMap::default(),

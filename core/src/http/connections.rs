@@ -8,7 +8,7 @@ use super::{
 use crate::{
     engine::{MAX_IN_FLIGHT_BYTES, MAX_NOTIFICATIONS, PeerLoad},
     protocol::Principal,
-    session::server::ServerSession,
+    session::server::{OutgoingFrame, ServerSession},
 };
 
 impl<H: Clone> Endpoint<H> {
@@ -44,13 +44,22 @@ impl<H: Clone> Endpoint<H> {
         let mut pump =
             Pump { now, engine: &mut self.engine, facts: self.connection_facts.as_ref() };
         let outputs = &mut self.outputs;
-        peer.handle(&mut pump, 0, input, |_, sent| {
+        let mut send = |_: Option<u64>, sent: OutgoingFrame| {
             let Some(frame) = sent.frame else { return };
             outputs.push_back(match sent.is_change {
                 true => EndpointOutput::Change(Reader::Connection(id), frame),
                 false => EndpointOutput::Connection(id, Part::Bytes(frame)),
             });
-        });
+        };
+        peer.handle(&mut pump, 0, input, &mut send);
+        let Some(mut due) = peer.machine.deadline() else { return };
+        // A peer for which nothing runs any more need not wait for what its session held back.
+        if peer.machine.in_flight() == 0 {
+            peer.handle(&mut pump, 0, session::Input::Tick(due.max(now)), &mut send);
+            let Some(later) = peer.machine.deadline() else { return };
+            due = later;
+        }
+        self.sweep_at(Some(due));
     }
 
     /// Handles the end of the peer's sending direction: pending calls are still answered, questions fail, and

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    PeerId, PeerSession,
+    ExchangeId, PeerId, PeerSession,
     admission::{AdmittedRequest, Content},
     session,
 };
@@ -16,7 +16,7 @@ use crate::{
 impl AdmittedRequest<'_> {
     /// Reads a stateless request in a session of its own. Subscriptions, whose answer is a stream, and everything else stay as
     /// they are.
-    pub(crate) fn lift(&mut self, config: &Arc<SessionConfig>) {
+    pub(crate) fn lift(&mut self, exchange: ExchangeId, config: &Arc<SessionConfig>) {
         let (Content::Post(frame, RequestEra::Modern), head) = (&mut self.content, &mut self.head)
         else {
             return;
@@ -29,7 +29,7 @@ impl AdmittedRequest<'_> {
         let frame = std::mem::replace(frame, Frame::Batch(Vec::new()));
         let headers = std::mem::take(&mut head.mcp_headers);
         let machine = ServerSession::for_exchange(Arc::clone(config), headers);
-        let mut peer = Box::new(PeerSession::new(PeerId::Stream, machine));
+        let mut peer = Box::new(PeerSession::new(PeerId::Exchange(exchange), machine));
         peer.machine.handle(session::Input::Parsed(frame));
         self.content = Content::Lifted(peer, id);
     }

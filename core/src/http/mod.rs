@@ -44,8 +44,8 @@ use self::{expiry::Expiry, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Computed, Delivery, Effect, Engine, HandlerEvent, HostReply, Load, PeerId,
-        PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
+        CallEvent, Computation, Computed, Delivery, Effect, Engine, HandlerEvent, HostReply, Load,
+        PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
     },
     error::Fault,
     framing::TooLong,
@@ -72,8 +72,10 @@ pub enum EndpointInput<'a, H> {
     Request(ExchangeId, Box<AdmittedRequest<'a>>),
     /// The peer left before the answer was complete.
     Disconnected(ExchangeId),
-    /// This peer leaves so much unread that its subscriptions end.
-    Lagging(Reader),
+    /// With `true`, this reader leaves too much unread: it is sent only what it waits for, without progress and log messages.
+    Lagging(Reader, bool),
+    /// This reader leaves so many changes unread that its subscriptions end.
+    CutSubscriptions(Reader),
     /// A message connection was opened, by this principal and from this address if they are known.
     Opened(ConnectionId, Option<Arc<Principal>>, Option<IpAddr>),
     /// The access token with which a message connection was opened expires at this time.
@@ -89,7 +91,7 @@ pub enum EndpointInput<'a, H> {
     Handler(RunId, HandlerEvent),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
-    /// The result of [`Effect::Compute`].
+    /// The result of [`EndpointOutput::Compute`].
     Computed(Computed<H>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
@@ -120,6 +122,8 @@ pub enum EndpointOutput<H> {
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect<H>),
+    /// Run this computation outside every lock, and answer with [`EndpointInput::Computed`].
+    Compute(Box<Computation<H>>),
 }
 
 /// A piece of an answer.
@@ -198,10 +202,10 @@ pub struct Endpoint<H> {
     connection_facts: Option<Arc<HttpFacts>>,
     outputs: VecDeque<EndpointOutput<H>>,
     next_sweep: Option<Instant>,
+    /// The time between two sweeps.
+    period: Duration,
     expiry: Expiry,
     is_closing: bool,
-    /// True if a connection may have a deadline, because a handler has logged.
-    has_logged: bool,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -218,6 +222,8 @@ struct Exchange {
     cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body.
     request_id: Option<Id>,
+    /// `true` if its reader leaves too much unread.
+    is_lagging: bool,
     /// The URL of the document about this resource.
     metadata: Option<Box<str>>,
 }
@@ -237,9 +243,10 @@ impl<H: Clone> Endpoint<H> {
         let session = session_config(&components, start);
         Self {
             admission: Admission::new(&config, &session),
+            period: sweep::period(&config),
             config,
             session,
-            engine: Engine::new(components, start, session::disconnected),
+            engine: Engine::new(components, start),
             exchanges: FxHashMap::default(),
             sessions: Sessions::new(start.seed),
             connections: FxHashMap::default(),
@@ -248,7 +255,6 @@ impl<H: Clone> Endpoint<H> {
             next_sweep: None,
             expiry: Expiry::default(),
             is_closing: false,
-            has_logged: false,
         }
     }
 
@@ -265,7 +271,8 @@ impl<H: Clone> Endpoint<H> {
                 self.handle_request(now, exchange, *request);
             }
             EndpointInput::Disconnected(exchange) => self.handle_gone(now, exchange),
-            EndpointInput::Lagging(reader) => {
+            EndpointInput::Lagging(reader, is_lagging) => self.set_lagging(reader, is_lagging),
+            EndpointInput::CutSubscriptions(reader) => {
                 let input = session::Input::CutSubscriptions(TOO_SLOW);
                 match reader {
                     Reader::Exchange(id) => self.pass_to_exchange(now, id, input),
@@ -286,8 +293,8 @@ impl<H: Clone> Endpoint<H> {
             EndpointInput::ConnectionClosed(connection) => self.close_connection(now, connection),
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
-                self.has_logged |= matches!(event, HandlerEvent::Log(_));
-                if let Some(it) = self.engine.handle_event(now, false, handler, event) {
+                let is_lagging = event.is_report() && self.is_lagging(handler);
+                if let Some(it) = self.engine.handle_event(now, is_lagging, handler, event) {
                     self.deliver_event(now, it);
                 }
             }
@@ -340,8 +347,11 @@ impl<H: Clone> Endpoint<H> {
     }
 
     pub fn poll(&mut self) -> Option<EndpointOutput<H>> {
-        let effect = || self.engine.next_effect().map(EndpointOutput::Effect);
-        self.outputs.pop_front().or_else(effect)
+        if let Some(output) = self.outputs.pop_front() {
+            return Some(output);
+        }
+        let effect = self.engine.next_effect().map(EndpointOutput::Effect);
+        effect.or_else(|| Some(EndpointOutput::Compute(Box::new(self.engine.next_computation()?))))
     }
 
     /// Returns the time when [`EndpointInput::Tick`] is due.
@@ -395,6 +405,37 @@ impl<H: Clone> Endpoint<H> {
         self.engine.is_empty()
     }
 
+    /// Returns who reads what a running handler reports.
+    pub(crate) fn reader_of(&self, run: RunId) -> Option<Reader> {
+        match self.engine.request_of(run)? {
+            (PeerId::Exchange(id), _) => Some(Reader::Exchange(id)),
+            (PeerId::Connection(id), _) => Some(Reader::Connection(id)),
+            (PeerId::Session(number), key) => {
+                self.sessions.exchange_of(number, key).map(Reader::Exchange)
+            }
+        }
+    }
+
+    fn is_lagging(&self, run: RunId) -> bool {
+        match self.reader_of(run) {
+            Some(Reader::Exchange(id)) => self.exchanges.get(&id).is_some_and(|it| it.is_lagging),
+            Some(Reader::Connection(id)) => {
+                self.connections.get(&id).is_some_and(|it| it.is_lagging)
+            }
+            None => false,
+        }
+    }
+
+    fn set_lagging(&mut self, reader: Reader, is_lagging: bool) {
+        let flag = match reader {
+            Reader::Exchange(id) => self.exchanges.get_mut(&id).map(|it| &mut it.is_lagging),
+            Reader::Connection(id) => self.connections.get_mut(&id).map(|it| &mut it.is_lagging),
+        };
+        if let Some(flag) = flag {
+            *flag = is_lagging;
+        }
+    }
+
     /// Passes an event of a call to its session. A question that no stream can carry fails at once.
     fn deliver_event(&mut self, now: Instant, delivery: Delivery) {
         let Delivery { call, peer, key, event } = delivery;
@@ -413,7 +454,6 @@ impl<H: Clone> Endpoint<H> {
     /// Errors if the peer can't be asked while this request is pending.
     fn check_reach(&mut self, peer: PeerId, key: InboundKey) -> Result<(), Fault> {
         let is_there = match peer {
-            PeerId::Stream => false,
             PeerId::Exchange(id) => self.exchanges.contains_key(&id),
             PeerId::Session(number) => return self.has_way_to_ask(number, key),
             PeerId::Connection(id) => self.connections.contains_key(&id),
@@ -423,7 +463,6 @@ impl<H: Clone> Endpoint<H> {
 
     fn pass_to_peer(&mut self, now: Instant, peer: PeerId, input: session::Input<'_>) {
         match peer {
-            PeerId::Stream => (),
             PeerId::Exchange(exchange) => self.pass_to_exchange(now, exchange, input),
             PeerId::Session(session) => self.pass_to_session(now, session, input),
             PeerId::Connection(connection) => self.pass_to_connection(now, connection, input),
@@ -491,6 +530,7 @@ impl<H: Clone> Endpoint<H> {
             self.deliver_in_session(now, &mut session, to, frame);
         }
         session.touched = now;
+        self.sweep_at(session.peer.machine.deadline());
         self.sessions.put(session);
     }
 }

@@ -63,7 +63,7 @@ impl<H: Clone> Endpoint<H> {
         exchange: ExchangeId,
         mut request: AdmittedRequest<'_>,
     ) {
-        request.lift(&self.session);
+        request.lift(exchange, &self.session);
         let AdmittedRequest { head, content } = request;
         let RequestHead { facts, mcp_headers, accepts, cors, is_behind, metadata, expires, .. } =
             head;
@@ -194,7 +194,7 @@ impl<H: Clone> Endpoint<H> {
         mut machine: ServerSession,
     ) {
         machine.handle(session::Input::Parsed(frame));
-        let peer = Box::new(PeerSession::new(PeerId::Stream, machine));
+        let peer = Box::new(PeerSession::new(PeerId::Exchange(request.exchange), machine));
         self.serve_alone(now, request, peer);
     }
 
@@ -203,7 +203,6 @@ impl<H: Clone> Endpoint<H> {
         let HttpRequest {
             exchange: id, facts, accepts, cors, request_id, metadata, expires, ..
         } = request;
-        peer.id = PeerId::Exchange(id);
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
         peer.drain(&mut pump, 0, &mut |_, it| sent.push(it));
@@ -213,6 +212,7 @@ impl<H: Clone> Endpoint<H> {
             accepts,
             is_streaming: false,
             quiet_since: now,
+            is_lagging: false,
             expires,
             cors,
             request_id,
@@ -306,6 +306,7 @@ impl<H: Clone> Endpoint<H> {
             accepts,
             is_streaming: false,
             quiet_since: now,
+            is_lagging: false,
             expires,
             cors,
             request_id,

@@ -14,7 +14,10 @@ use sha2::{Digest as _, Sha256};
 use super::{ExchangeId, PeerId, PeerSession, events::EventLog, session_shares::SessionShares};
 use crate::{
     protocol::{ClientKey, Principal},
-    session::server::{HttpFacts, ServerSession},
+    session::{
+        InboundKey,
+        server::{HttpFacts, ServerSession},
+    },
 };
 
 /// The maximum number of messages that wait for a stream.
@@ -228,6 +231,14 @@ impl Sessions {
 
     pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
         self.by_number.get_mut(&number).map(|it| &mut **it)
+    }
+
+    /// Returns the exchange that carries what is sent about a request of a session.
+    pub(super) fn exchange_of(&self, number: u64, key: InboundKey) -> Option<ExchangeId> {
+        let session = self.by_number.get(&number)?;
+        let stream = session.peer.stream_of(key)?;
+        let own = session.streams.iter().find(|it| it.number == stream);
+        session.legacy_sse.or_else(|| own.and_then(|it| it.exchange))
     }
 
     pub(super) fn all(&self) -> Vec<u64> {

@@ -231,6 +231,7 @@ fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchang
         accepts,
         is_streaming: true,
         quiet_since: now,
+        is_lagging: false,
         expires,
         cors,
         request_id,

@@ -3,13 +3,18 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Endpoint, EndpointOutput, ExchangeId, ExchangeOwner, Part, PeerSession, session,
-    sessions::is_standalone,
+    ConnectionId, Endpoint, EndpointConfig, EndpointOutput, ExchangeId, ExchangeOwner, Part,
+    session, sessions::is_standalone,
 };
 use crate::framing::sse;
 
 /// The minimum time between two sweeps.
 const MIN_PERIOD: Duration = Duration::from_millis(10);
+
+/// Returns the time between two sweeps.
+pub(super) fn period(config: &EndpointConfig) -> Duration {
+    (config.keep_alive.min(config.session_idle) / 4).max(MIN_PERIOD)
+}
 
 impl<H: Clone> Endpoint<H> {
     pub(super) fn tick(&mut self, now: Instant) {
@@ -33,19 +38,26 @@ impl<H: Clone> Endpoint<H> {
 
     /// Passes the tick to sessions and connections whose deadline has come.
     fn pass_due_ticks(&mut self, now: Instant) {
-        let is_due = |it: &PeerSession| it.machine.deadline().is_some_and(|it| it <= now);
-        let sessions = self.sessions.all().into_iter();
-        let sessions: Vec<u64> = sessions
-            .filter(|it| self.sessions.get_mut(*it).is_some_and(|it| is_due(&it.peer)))
+        for number in self.sessions.all() {
+            let due = self.sessions.get_mut(number).and_then(|it| it.peer.machine.deadline());
+            match due {
+                Some(at) if at <= now => {
+                    self.pass_to_session(now, number, session::Input::Tick(now));
+                }
+                later => self.sweep_at(later),
+            }
+        }
+        let waiting: Vec<(ConnectionId, Instant)> = self
+            .connections
+            .iter()
+            .filter_map(|(id, it)| Some((*id, it.machine.deadline()?)))
             .collect();
-        for session in sessions {
-            self.pass_to_session(now, session, session::Input::Tick(now));
+        for (id, at) in waiting {
+            match at <= now {
+                true => self.pass_to_connection(now, id, session::Input::Tick(now)),
+                false => self.sweep_at(Some(at)),
+            }
         }
-        let connections = self.connections.iter().filter(|(_, it)| is_due(it));
-        for connection in connections.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.pass_to_connection(now, connection, session::Input::Tick(now));
-        }
-        self.has_logged = self.connections.values().any(|it| it.machine.deadline().is_some());
     }
 
     fn expire(&mut self, now: Instant) {
@@ -66,21 +78,20 @@ impl<H: Clone> Endpoint<H> {
     /// Plans the next sweep: periodic sweeps cost less than a timer for each request.
     pub(super) fn plan_sweep(&mut self, now: Instant) {
         let may_expire = !self.connections.is_empty() && !self.session.dialects.is_empty();
-        let is_needed =
-            may_expire || self.has_logged || !self.exchanges.is_empty() || self.sessions.len() > 0;
-        if is_needed && self.next_sweep.is_none() {
-            self.next_sweep = Some(now + self.period());
+        if may_expire || !self.exchanges.is_empty() || self.sessions.len() > 0 {
+            self.sweep_at(Some(now + self.period));
         }
     }
 
-    fn period(&self) -> Duration {
-        (self.config.keep_alive.min(self.config.session_idle) / 4).max(MIN_PERIOD)
+    /// Has the next sweep at this time, if it would come later.
+    pub(super) fn sweep_at(&mut self, due: Option<Instant>) {
+        self.next_sweep = [self.next_sweep, due].into_iter().flatten().min();
     }
 
     /// Writes a comment on every stream that would be idle for too long before the next sweep. An answer that takes this
     /// long becomes a stream by it.
     fn keep_alive(&mut self, now: Instant) {
-        let limit = self.config.keep_alive.saturating_sub(self.period());
+        let limit = self.config.keep_alive.saturating_sub(self.period);
         let quiet: Vec<ExchangeId> = self
             .exchanges
             .iter()

@@ -1,29 +1,43 @@
-//! The interface between a connection and the runner of its handlers.
+//! The endpoint of a runner's handlers, and the stream that carries its output if no task does.
 
-use std::{sync::Arc, time::Instant};
+use std::{ops::Deref, sync::Arc, time::Instant};
 
 use super::handler::Erased;
-use crate::driver::{Backend, EndpointServer, StreamServer};
+use crate::driver::{EndpointServer, StreamConnection};
 
-/// The backend of a connection. No method blocks.
-pub(super) trait Connection: Backend<Arc<Erased>> {
+/// The endpoint that serves the clients of a runner's handlers. No method blocks.
+pub(super) struct Connection {
+    server: Arc<EndpointServer<Arc<Erased>>>,
+    /// `None` if the connections have tasks, which also keep the time.
+    stream: Option<Arc<StreamConnection<Arc<Erased>>>>,
+}
+
+impl Connection {
+    pub(super) fn endpoint(server: Arc<EndpointServer<Arc<Erased>>>) -> Self {
+        Self { server, stream: None }
+    }
+
+    pub(super) fn stream(stream: Arc<StreamConnection<Arc<Erased>>>) -> Self {
+        Self { server: Arc::clone(stream.server()), stream: Some(stream) }
+    }
+
     /// Starts writing what is queued.
-    fn flush(&self) {}
+    pub(super) fn flush(&self) {
+        if let Some(stream) = &self.stream {
+            stream.try_flush();
+        }
+    }
 
-    /// Returns the next deadline for the runner's timer, `None` if the connection keeps its own timer.
-    fn alarm(&self) -> Option<Instant> {
-        None
+    /// Returns the next deadline for the runner's timer, `None` if the connections keep the time themselves.
+    pub(super) fn alarm(&self) -> Option<Instant> {
+        self.stream.as_ref().and_then(|stream| stream.server().deadline())
     }
 }
 
-impl Connection for StreamServer<Arc<Erased>> {
-    fn flush(&self) {
-        self.try_flush();
-    }
+impl Deref for Connection {
+    type Target = EndpointServer<Arc<Erased>>;
 
-    fn alarm(&self) -> Option<Instant> {
-        self.deadline()
+    fn deref(&self) -> &Self::Target {
+        &self.server
     }
 }
-
-impl Connection for EndpointServer<Arc<Erased>> {}

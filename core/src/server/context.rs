@@ -79,7 +79,7 @@ pub(super) struct Call {
     context: Mutex<CallContext>,
     wants_progress: AtomicBool,
     runner: Weak<Runner>,
-    connection: Arc<dyn Connection>,
+    connection: Arc<Connection>,
     is_cancelled: AtomicBool,
     cancelled: Notify,
     asking: Mutex<Asking>,
@@ -90,7 +90,7 @@ impl Context {
     pub(super) fn new(
         id: RunId,
         context: CallContext,
-        connection: Arc<dyn Connection>,
+        connection: Arc<Connection>,
         runner: Weak<Runner>,
     ) -> Self {
         let call = Call {

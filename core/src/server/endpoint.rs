@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{registry::Hub, run::Runner};
+use super::{connection::Connection, registry::Hub, run::Runner};
 use crate::{
     driver::{EndpointServer, HostedEndpoint, hosted},
     engine::TestMode,
@@ -16,10 +16,12 @@ pub(super) fn endpoint(
     config: EndpointConfig,
     test: Option<(TestMode, Option<HttpFacts>)>,
 ) -> Arc<dyn HostedEndpoint> {
-    let server = hub.attach(|components| match test {
-        None => EndpointServer::new(components, config),
-        Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
+    let (connection, server) = hub.attach(|components| {
+        let server = match test {
+            None => EndpointServer::new(components, config),
+            Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
+        };
+        (Connection::endpoint(Arc::clone(&server)), server)
     });
-    let runner = Runner::new(Arc::clone(&server) as Arc<_>, hub.visibility_filter());
-    hosted(server, Arc::new(runner))
+    hosted(server, Arc::new(Runner::new(connection, hub.visibility_filter())))
 }

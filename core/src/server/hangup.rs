@@ -14,14 +14,14 @@ use std::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{handler::Erased, run::Runner};
-use crate::driver::StreamServer;
+use crate::driver::StreamConnection;
 
 /// Watches the client on a thread of its own. Calls `ended` once the output has no reader any more, or once the input was
 /// closed and no handler has started for `grace`, so that the rest of the input is not being read. Dropping the result
 /// says that the input was read to its end.
 pub(super) fn watch(
     input: &File,
-    stream: &Arc<StreamServer<Arc<Erased>>>,
+    stream: &Arc<StreamConnection<Arc<Erased>>>,
     runner: &Arc<Runner>,
     grace: Duration,
     ended: impl FnOnce() + Send + 'static,

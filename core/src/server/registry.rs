@@ -155,7 +155,7 @@ struct State {
     components: Components,
     /// The server that this one is mounted into.
     outer: Option<Outer>,
-    connections: Vec<Weak<dyn Connection>>,
+    connections: Vec<Weak<Connection>>,
 }
 
 impl State {
@@ -189,16 +189,16 @@ impl Hub {
     }
 
     /// Opens a connection with the current items; it is notified of all later changes.
-    pub(super) fn attach<C: Connection + 'static>(
+    pub(super) fn attach<T>(
         &self,
-        open: impl FnOnce(Arc<Components>) -> Arc<C>,
-    ) -> Arc<C> {
+        open: impl FnOnce(Arc<Components>) -> (Connection, T),
+    ) -> (Arc<Connection>, T) {
         let mut state = self.lock();
-        let connection = open(Arc::new(state.components.clone()));
+        let (connection, opened) = open(Arc::new(state.components.clone()));
+        let connection = Arc::new(connection);
         state.connections.retain(|it| it.strong_count() > 0);
-        let weak: Weak<C> = Arc::downgrade(&connection);
-        state.connections.push(weak);
-        connection
+        state.connections.push(Arc::downgrade(&connection));
+        (connection, opened)
     }
 
     /// Adds an item and logs reasons why known hosts will not accept it.
@@ -274,14 +274,14 @@ impl Hub {
         self.lock().outer = Some(outer);
     }
 
-    fn notify(&self, notify: impl Fn(&dyn Connection)) {
+    fn notify(&self, notify: impl Fn(&Connection)) {
         self.notify_all(&notify);
     }
 
-    fn notify_all(&self, notify: &dyn Fn(&dyn Connection)) {
+    fn notify_all(&self, notify: &dyn Fn(&Connection)) {
         let state = self.lock();
         for connection in state.connections.iter().filter_map(Weak::upgrade) {
-            notify(&*connection);
+            notify(&connection);
             connection.flush();
         }
         if let Some(outer) = &state.outer {

@@ -27,13 +27,13 @@ use super::{
 };
 use crate::{
     clock,
-    driver::{Others, Shell, Work, stderr},
-    engine::{HostReply, HostRequest, Run, RunId},
+    driver::{Shell, Work, stderr},
+    engine::{Effect, HostReply, HostRequest, Run, RunId},
     router::Failure,
 };
 
 pub(super) struct Runner {
-    connection: Arc<dyn Connection>,
+    connection: Arc<Connection>,
     visibility_filter: Arc<VisibilityFilter>,
     runtime: Handle,
     workers: Workers,
@@ -68,7 +68,7 @@ pub(super) fn blocks_runtime() -> bool {
 impl Runner {
     /// Creates a runner on the current tokio runtime.
     pub(super) fn new(
-        connection: Arc<dyn Connection>,
+        connection: Arc<Connection>,
         visibility_filter: Arc<VisibilityFilter>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -106,58 +106,42 @@ impl Runner {
         &self.runtime
     }
 
-    /// Runs the service's work and the work that results from it. Must be called inside the runtime.
+    /// Does the work, and the work that results from it. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
-        while !work.is_empty() {
-            let Work { runs, others, .. } = std::mem::take(&mut work);
-            let cancels = match others {
-                Some(mut others) => {
-                    let cancels = std::mem::take(&mut others.cancels);
-                    work = self.perform_others(*others);
-                    cancels
+        let mut has_flushed = false;
+        while let Some(effect) = work.pop() {
+            match effect {
+                Effect::Run(run) => work.extend(self.start(run)),
+                Effect::Cancel(run) => self.cancel(run),
+                Effect::Resume { run, context } => {
+                    if let Some(suspended) = self.context_of(run) {
+                        suspended.resumed(context);
+                    }
                 }
-                None => Vec::new(),
-            };
-            for run in runs {
-                work.extend(self.start(run));
-            }
-            for call in cancels {
-                self.cancel(call);
+                Effect::Answered { run, ask, outcome } => {
+                    if let Some(context) = self.context_of(run) {
+                        context.answered(ask, outcome);
+                    }
+                }
+                Effect::Host(ticket, request) => {
+                    work.extend(self.connection.host_reply(ticket, self.decide(&request)));
+                }
+                // It was answered at once.
+                Effect::CancelHost(_) => (),
+                Effect::Report(text) => {
+                    // The reply of the call is not delayed by the program's subscriber.
+                    if !std::mem::replace(&mut has_flushed, true) {
+                        self.connection.flush();
+                    }
+                    report(&text);
+                }
+                Effect::Detail(text) => tracing::debug!("{text}"),
             }
         }
     }
 
-    /// Does what precedes the runs and cancellations of some work. Returns the work that results.
-    fn perform_others(&self, others: Others) -> Work<Arc<Erased>> {
-        let Others { resumes, answers, host_requests, reports, details, .. } = others;
-        if !reports.is_empty() {
-            // The reply of the call is not delayed by the program's subscriber.
-            self.connection.flush();
-        }
-        for text in reports {
-            report(&text);
-        }
-        for text in details {
-            tracing::debug!("{text}");
-        }
-        for (call, circumstances) in resumes {
-            let context = lock(&self.under_way).get(&call).cloned();
-            if let Some(context) = context {
-                context.resumed(circumstances);
-            }
-        }
-        for (call, ask, outcome) in answers {
-            let context = lock(&self.under_way).get(&call).cloned();
-            if let Some(context) = context {
-                context.answered(ask, outcome);
-            }
-        }
-        let mut next = Work::default();
-        for (ticket, request) in host_requests {
-            let reply = self.decide(&request);
-            next.extend(self.connection.host_reply(ticket, reply));
-        }
-        next
+    fn context_of(&self, run: RunId) -> Option<Context> {
+        lock(&self.under_way).get(&run).cloned()
     }
 
     /// Flushes the connection and updates the timer after a batch.

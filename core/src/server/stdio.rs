@@ -23,7 +23,7 @@ use super::{
     serve::{FLUSH_TIMEOUT, Limits},
 };
 use crate::{
-    driver::{ReadBuffer, StreamServer},
+    driver::{ReadBuffer, StreamConnection},
     error::{Error, ErrorKind},
     framing::LineDecoder,
     transport::stdio,
@@ -67,8 +67,11 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     print_terminal_hint(&hub.edit(|components| components.server.info.name.clone()));
     let (input, output) =
         stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
-    let stream = hub.attach(|components| StreamServer::new(components, output));
-    let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>, hub.visibility_filter());
+    let (connection, stream) = hub.attach(|components| {
+        let stream = StreamConnection::new(components, output);
+        (Connection::stream(Arc::clone(&stream)), stream)
+    });
+    let runner = Runner::new(connection, hub.visibility_filter());
     let _stopped_when_dropped = Stop(Arc::clone(&runner));
     let mut timer = JoinSet::new();
     timer.spawn(Arc::clone(&runner).keep_time());
@@ -105,7 +108,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         () = end_of_input.notified() => (),
         () = process_end.signal() => (),
     }
-    runner.perform(stream.shut_down());
+    runner.perform(stream.server().shut_down());
     runner.settle();
     runner.wind_down(limits.grace).await;
     let written = async {
@@ -120,7 +123,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
 }
 
 /// The reading thread: reads frames, runs fast handlers in place, and writes once per batch.
-fn read(input: &File, stream: &StreamServer<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
+fn read(input: &File, stream: &StreamConnection<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
     let _entered = runtime.enter();
     let mut decoder = LineDecoder::new(limit);

@@ -8,7 +8,7 @@ mod public;
 #[cfg(feature = "auth")]
 mod reach;
 
-use std::{io, time::Duration};
+use std::{io, pin::Pin, time::Duration};
 
 use tokio::net::TcpStream;
 
@@ -34,11 +34,10 @@ pub(crate) async fn dial(
         return connect(url);
     }
     let trust = &network.trust;
-    let opened = async {
-        match proxy {
-            Some(proxy) => open_through(proxy, url, trust).await,
-            None => open(url, trust).await,
-        }
+    // Without its type, the compiler gives up to show that the futures of all that connects may be sent to other threads.
+    let opened: Pin<Box<dyn Future<Output = _> + Send + '_>> = match proxy {
+        Some(proxy) => Box::pin(open_through(proxy, url, trust)),
+        None => Box::pin(open(url, trust)),
     };
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
     opened.unwrap_or_else(|_| {

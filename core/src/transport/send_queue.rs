@@ -11,7 +11,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::off_thread::{LARGE, off_connection_thread};
 use crate::{
-    driver::{Holding, HostedEndpoint, Outbox, Rest},
+    driver::{Holding, HostedEndpoint, Outbox, Rest, Unread},
     framing::{Frame, LineDecoder, TooLong},
     http::{ConnectionId, Part},
     protocol::{ClientKey, Principal},
@@ -236,8 +236,9 @@ impl Queue {
 }
 
 impl Outbox for Arc<SendQueue> {
-    fn unread(&self) -> usize {
-        self.lock().queued
+    fn unread(&self) -> Unread {
+        let queue = self.lock();
+        Unread { parts: queue.frames.len(), bytes: queue.queued }
     }
 
     fn deliver(&mut self, part: Part) {

@@ -3,7 +3,8 @@
 use std::{fs::File, os::fd::OwnedFd, sync::Arc};
 
 use gudgeon::{
-    driver::{Backend, StreamServer, Work},
+    driver::{StreamConnection, Work},
+    engine::Effect,
     framing::LineDecoder,
     protocol::Implementation,
     router::{Components, Definition, List, ServerFacts},
@@ -14,7 +15,7 @@ const GUARDED: &[u8] = br#"{"name":"hidden","inputSchema":{"type":"object"},"gua
 const OPEN: &[u8] = br#"{"name":"works","inputSchema":{"type":"object"}}"#;
 
 struct Client {
-    server: Arc<StreamServer<()>>,
+    server: Arc<StreamConnection<()>>,
     decoder: LineDecoder,
 }
 
@@ -28,12 +29,12 @@ impl Client {
         let vendor = Definition::Notification("acme/changed".into());
         components.add(vendor, ()).unwrap();
         let null = File::create("/dev/null").unwrap();
-        let server = StreamServer::new(Arc::new(components), File::from(OwnedFd::from(null)));
+        let server = StreamConnection::new(Arc::new(components), File::from(OwnedFd::from(null)));
         let mut client = Self { server, decoder: LineDecoder::new(1 << 20) };
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "c", "version": "1"}});
         let begun = client.feed(&[message(Some(0), "initialize", &params)]);
-        assert!(begun.runs.is_empty());
+        assert_eq!(begun.runs().count(), 0);
         client
     }
 
@@ -58,22 +59,13 @@ fn requests() -> [(&'static str, Value); 2] {
     [("a run", call), ("a request to the host", message(Some(1), "tools/list", &json!({})))]
 }
 
-fn is_nothing(work: &Work<()>) -> bool {
-    let is_empty = work.others.as_deref().is_none_or(|others| {
-        others.cancels.is_empty()
-            && others.host_requests.is_empty()
-            && others.host_cancels.is_empty()
-    });
-    work.runs.is_empty() && is_empty
-}
-
 #[test]
 fn a_call_that_is_cancelled_in_the_same_chunk_is_no_work() {
     let cancelled = message(None, "notifications/cancelled", &json!({"requestId": 1}));
     for (what, request) in requests() {
         let mut client = Client::new();
-        let work = client.feed(&[request.clone(), cancelled.clone()]);
-        assert!(is_nothing(&work), "{what}: {work:?}");
+        let mut work = client.feed(&[request.clone(), cancelled.clone()]);
+        assert!(work.pop().is_none(), "{what}");
     }
 }
 
@@ -83,9 +75,8 @@ fn a_call_that_is_cancelled_before_its_work_is_taken_is_taken_out() {
     for (what, request) in requests() {
         let mut client = Client::new();
         let mut work = client.feed(std::slice::from_ref(&request));
-        assert!(!is_nothing(&work), "{what}");
         work.extend(client.feed(std::slice::from_ref(&cancelled)));
-        assert!(is_nothing(&work), "{what}: {work:?}");
+        assert!(work.pop().is_none(), "{what}");
     }
 }
 
@@ -94,19 +85,19 @@ fn a_call_whose_work_was_taken_is_cancelled() {
     let cancelled = message(None, "notifications/cancelled", &json!({"requestId": 1}));
     let mut client = Client::new();
     let [(_, call), (_, list)] = requests();
-    let started = client.feed(&[call]).runs.pop().expect("a run");
-    let stopped = client.feed(std::slice::from_ref(&cancelled)).others.expect("a cancellation");
-    assert_eq!(stopped.cancels, [started.id]);
-    let asked = client.feed(&[list]).others.expect("a question").host_requests;
-    let stopped = client.feed(&[cancelled]).others.expect("a cancellation");
-    assert_eq!(stopped.host_cancels, [asked[0].0]);
+    let Some(Effect::Run(started)) = client.feed(&[call]).pop() else { panic!("no run") };
+    let stopped = client.feed(std::slice::from_ref(&cancelled)).pop();
+    assert!(matches!(stopped, Some(Effect::Cancel(run)) if run == started.id), "{stopped:?}");
+    let Some(Effect::Host(asked, _)) = client.feed(&[list]).pop() else { panic!("no question") };
+    let stopped = client.feed(&[cancelled]).pop();
+    assert!(matches!(stopped, Some(Effect::CancelHost(ticket)) if ticket == asked), "{stopped:?}");
 }
 
 #[test]
 fn a_notification_is_handled_although_its_sender_has_left() {
     let mut client = Client::new();
     let mut work = client.feed(&[message(None, "acme/changed", &json!({}))]);
-    work.extend(client.server.close());
-    assert_eq!(work.runs.len(), 1);
-    assert!(work.runs[0].is_notification);
+    work.extend(client.server.server().close());
+    assert_eq!(work.runs().count(), 1);
+    assert!(work.runs().all(|run| run.is_notification));
 }

@@ -192,20 +192,21 @@ async fn a_connection_that_waits_for_its_answer_is_not_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unread_response_is_aborted() {
-    let (sender, mut receiver) = mpsc::unbounded_channel();
+async fn who_reads_slowly_loses_progress_and_gets_the_answer() {
+    const STEPS: u32 = 200;
+    let ended = Arc::new(Notify::new());
     let text = "x".repeat(64 * 1024);
-    let server = Server::new("s").tool("flood", move |ctx: Context| {
-        let (sender, text) = (sender.clone(), text.clone());
-        async move {
-            let on_cancel = ctx.clone();
-            tokio::spawn(async move {
-                on_cancel.cancelled().await;
-                let _ = sender.send(());
-            });
-            for step in 1.. {
-                ctx.progress(f64::from(step), None, &*text);
-                tokio::task::yield_now().await;
+    let server = Server::new("s").tool("flood", {
+        let ended = Arc::clone(&ended);
+        move |ctx: Context| {
+            let (ended, text) = (Arc::clone(&ended), text.clone());
+            async move {
+                for step in 1..=STEPS {
+                    ctx.progress(f64::from(step), None, &*text);
+                    tokio::task::yield_now().await;
+                }
+                ended.notify_one();
+                "flooded"
             }
         }
     });
@@ -215,7 +216,13 @@ async fn an_unread_response_is_aborted() {
     let flood = calling("flood", 1).replace(r#""_meta":{"#, asked);
     let flood = post("tools/call", "flood", &flood);
     stream.write_all(flood.as_bytes()).await.unwrap();
-    receiver.recv().await.unwrap();
+    ended.notified().await;
+    let mut received = String::new();
+    while !received.contains("flooded") {
+        received += &read(&mut stream).await;
+    }
+    let told = received.matches("notifications/progress").count();
+    assert!((1..100).contains(&told), "{told} of {STEPS}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, EndpointServer, Outbox, StreamServer, Work},
+    driver::{EndpointServer, Outbox, StreamConnection, Work},
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Tool, json::to_raw},
@@ -53,19 +53,19 @@ fn call(name: &str, arguments: &Value) -> Vec<u8> {
 }
 
 /// Asserts that the server can be used while the thread checks a message.
-fn assert_usable(server: &dyn Backend<()>, checking: JoinHandle<Work<()>>) {
+fn assert_usable(server: &EndpointServer<()>, checking: JoinHandle<Work<()>>) {
     let mut uses = 0;
     while !checking.is_finished() {
         uses += server.in_flight();
     }
     assert!(uses > 100, "the server was locked during the check, and used {uses} times");
-    assert!(checking.join().unwrap().runs.is_empty());
+    assert_eq!(checking.join().unwrap().runs().count(), 0);
     assert_eq!(server.in_flight(), 0, "the value does not fit");
 }
 
-fn stream() -> Arc<StreamServer<()>> {
+fn stream() -> Arc<StreamConnection<()>> {
     let null = File::create("/dev/null").unwrap();
-    StreamServer::new(components(), File::from(OwnedFd::from(null)))
+    StreamConnection::new(components(), File::from(OwnedFd::from(null)))
 }
 
 struct Nowhere;
@@ -73,8 +73,8 @@ struct Nowhere;
 impl Outbox for Nowhere {
     fn deliver(&mut self, _: Part) {}
 
-    fn unread(&self) -> usize {
-        0
+    fn unread(&self) -> gudgeon::driver::Unread {
+        gudgeon::driver::Unread::default()
     }
 }
 
@@ -84,7 +84,7 @@ fn over_a_pipe_arguments_are_checked_without_the_lock() {
     let feeding = Arc::clone(&server);
     let frame = call("checks", &slow_value());
     let feed = move || feeding.feed(&mut LineDecoder::new(MIB), &frame);
-    assert_usable(&*server, thread::spawn(feed));
+    assert_usable(server.server(), thread::spawn(feed));
 }
 
 #[test]
@@ -93,16 +93,16 @@ fn on_a_connection_arguments_are_checked_without_the_lock() {
     let connection = server.connect(None, None, Box::new(Nowhere));
     let reading = Arc::clone(&server);
     let frame = call("checks", &slow_value());
-    assert_usable(&*server, thread::spawn(move || reading.message(connection, &frame)));
+    assert_usable(&server, thread::spawn(move || reading.message(connection, &frame)));
 }
 
 #[test]
 fn over_a_pipe_results_are_checked_without_the_lock() {
     let server = stream();
     let work = server.feed(&mut LineDecoder::new(MIB), &call("answers", &json!({})));
-    let (finishing, run) = (Arc::clone(&server), work.runs[0].id);
+    let (finishing, run) = (Arc::clone(server.server()), work.runs().next().unwrap().id);
     let reply = Reply::Json(slow_value().to_string());
-    assert_usable(&*server, thread::spawn(move || finishing.done(run, Ok(reply))));
+    assert_usable(server.server(), thread::spawn(move || finishing.done(run, Ok(reply))));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn on_a_connection_results_are_checked_without_the_lock() {
     let server = EndpointServer::new(components(), EndpointConfig::default());
     let connection = server.connect(None, None, Box::new(Nowhere));
     let work = server.message(connection, &call("answers", &json!({})));
-    let (finishing, run) = (Arc::clone(&server), work.runs[0].id);
+    let (finishing, run) = (Arc::clone(&server), work.runs().next().unwrap().id);
     let reply = Reply::Json(slow_value().to_string());
-    assert_usable(&*server, thread::spawn(move || finishing.done(run, Ok(reply))));
+    assert_usable(&server, thread::spawn(move || finishing.done(run, Ok(reply))));
 }

@@ -319,8 +319,7 @@ struct Leaves {
 /// A kept context fails at once after its call has ended or its client has disconnected.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
-    const OVER: &str =
-        "the handler has ended: it can ask its client only until it gives its answer";
+    const OVER: &str = "the call is over: a handler can ask its client only while its call runs";
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let (begun, mut begins) = mpsc::unbounded_channel();
     let may_ask = Arc::new(Notify::new());

@@ -1,9 +1,9 @@
 //! Handlers that ask their client, without I/O: questions in results and questions as requests.
 
 use gudgeon::{
-    engine::Input,
     protocol::{Method, json::to_raw},
     router::{Failure, Reply},
+    service::Input,
 };
 use serde_json::json;
 

@@ -1,9 +1,10 @@
 //! Answers that fit the form but not the handler's type: the question is asked up to three times in all.
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{Method, Question, json::to_raw},
     router::{Definition, Reply, RoundLimits},
+    service::Input,
     session::asking::AskId,
 };
 use serde_json::{Value, json};

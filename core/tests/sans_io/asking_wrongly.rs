@@ -1,9 +1,10 @@
 //! Wrong questions of handlers and wrong answers of clients: the waiting side gets an error at once, losses are logged.
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{Method, Question, json::to_raw},
     router::{Reply, RoundLimits},
+    service::Input,
     session::asking::AskId,
 };
 use serde_json::{Value, json};

@@ -81,7 +81,6 @@ fn open_subscriptions_of_a_client_are_limited() {
     let refused = server.next_sent()["error"].clone();
     assert_eq!(refused["code"], -32602);
     assert!(refused["message"].as_str().unwrap().contains("cancel some first"), "{refused}");
-    assert_eq!(server.in_flight(), 1_000);
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
     server.receive(&cancel);
@@ -152,7 +151,7 @@ fn subscribed_uris_are_limited_in_number() {
 fn a_stream_is_not_read_while_ten_thousand_requests_are_in_flight() {
     let mut server = server();
     let call = |id| request(id, "tools/call", json!({"name": "tool", "arguments": {}}));
-    for id in 0..=10_000 {
+    for id in 0..10_000 {
         assert!(!server.is_full(), "at {id}");
         server.receive(&call(id));
     }

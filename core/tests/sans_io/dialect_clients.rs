@@ -6,10 +6,10 @@ use std::{
 };
 
 use gudgeon::{
-    engine,
     engine::HandlerEvent,
     error::ErrorKind,
     protocol::{ClientCapabilities, Dialect, Implementation, MethodName, Revision},
+    service,
     session::{
         client::{
             ClientConfig, ClientSession, Input, ListKind, Output, RequestKey, RequestOptions,
@@ -130,8 +130,8 @@ fn messages_unknown_to_the_dialect_are_not_sent() {
     let mut pair = pair(Dialect::V0_7);
     let options = RequestOptions { timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
-    pair.handle_server(engine::Input::Updated("fixture://about"));
-    pair.handle_server(engine::Input::Components(
+    pair.handle_server(service::Input::Updated("fixture://about"));
+    pair.handle_server(service::Input::Components(
         Arc::new(fixture::components_in(vec![Dialect::V0_7])),
         vec![ListKind::Tools],
     ));
@@ -257,9 +257,9 @@ fn bare_notifications_go_both_ways() {
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
     let run = pair.running[0].id;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
-    pair.handle_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
+    pair.handle_server(service::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
-    pair.handle_server(engine::Input::Components(
+    pair.handle_server(service::Input::Components(
         Arc::new(fixture::components_in(vec![Dialect::Bare])),
         vec![ListKind::Tools],
     ));

@@ -19,6 +19,7 @@ use crate::support::{
     visitor::{BOTH, Visitor, modern_body},
 };
 
+const OVER: &str = "the call is over: a handler can ask its client only while its call runs";
 const GONE: &str = "the client disconnected: this question gets no answer";
 
 fn components() -> Components<Handler> {
@@ -72,7 +73,7 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     done(&mut visitor, &run);
     visitor.answers.clear();
     visitor.handle(ask(run.id, 2));
-    assert_eq!(visitor.answers, [(2, Err(GONE.into()))]);
+    assert_eq!(visitor.answers, [(2, Err(OVER.into()))]);
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn a_handler_whose_client_has_disconnected_gets_an_error_when_it_asks() {
     for (number, run) in [(2, &legacy), (3, &modern), (4, &ended)] {
         visitor.answers.clear();
         visitor.handle(ask(run.id, number));
-        assert_eq!(visitor.answers, [(number, Err(GONE.into()))]);
+        assert_eq!(visitor.answers, [(number, Err(OVER.into()))]);
         done(&mut visitor, run);
     }
 }
@@ -175,7 +176,7 @@ fn a_subscription_that_falls_behind_ends_its_stream() {
     let other = visitor.modern("tools/call", json!({"name": "wait", "arguments": {}}));
     visitor.handle(EndpointInput::Updated("fixture://about"));
     for id in [id, other] {
-        visitor.handle(EndpointInput::Lagging(Reader::Exchange(ExchangeId(id))));
+        visitor.handle(EndpointInput::CutSubscriptions(Reader::Exchange(ExchangeId(id))));
     }
     let reply = visitor.reply(id);
     assert!(reply.complete);

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     engine::HandlerEvent,
-    http::{EndpointConfig, EndpointInput, ExchangeId},
-    protocol::{Method, Question, json::to_raw},
+    http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
+    protocol::{Frame, Method, Question, json::to_raw},
     router::Reply,
     session::{
         asking::AskId,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::support::{
     fixture,
     request::{Request, initialize},
-    visitor::Visitor,
+    visitor::{Visitor, modern_body},
 };
 
 fn visitor() -> Visitor {
@@ -98,6 +98,34 @@ fn a_message_goes_on_one_stream_only() {
     let methods: Vec<_> =
         visitor.reply(call).messages().iter().map(|it| it["method"].clone()).collect();
     assert_eq!(methods, [json!("notifications/progress"), Value::Null]);
+}
+
+#[test]
+fn a_reader_that_lags_gets_no_progress_until_it_has_read() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let in_session = visitor.call(&session, 1, "wait");
+    let wait = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}});
+    let alone = visitor.modern("tools/call", wait.clone());
+    let connection = ConnectionId(9);
+    visitor.handle(EndpointInput::Opened(connection, None, None));
+    let message = modern_body("tools/call", wait).to_string();
+    visitor.handle(EndpointInput::Message(connection, Frame::parse(message.as_bytes())));
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
+    let readers = [in_session, alone].map(|id| Reader::Exchange(ExchangeId(id)));
+    let readers = [readers[0], readers[1], Reader::Connection(connection)];
+    for (reader, call) in readers.into_iter().zip(calls) {
+        for (amount, is_lagging) in [(1.0, false), (2.0, true), (3.0, false)] {
+            visitor.handle(EndpointInput::Lagging(reader, is_lagging));
+            visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(amount))));
+        }
+        let sent = match reader {
+            Reader::Exchange(id) => visitor.reply(id.0).messages(),
+            Reader::Connection(_) => visitor.frames.iter().map(|it| it.1.clone()).collect(),
+        };
+        let told: Vec<_> = sent.iter().map(|it| it["params"]["progress"].clone()).collect();
+        assert_eq!(told, [json!(1), json!(3)], "{reader:?}");
+    }
 }
 
 #[test]

@@ -379,14 +379,20 @@ impl Model {
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);
                 }
-                EndpointOutput::Effect(effect) => self.check(effect),
+                EndpointOutput::Effect(effect) => self.check(&effect),
+                EndpointOutput::Compute(job) => {
+                    let ticket = job.ticket().unwrap();
+                    assert!(self.tickets.insert(ticket), "{ticket:?} is dispatched twice");
+                    self.issued.push(ticket);
+                    self.jobs.push(*job);
+                }
                 other => panic!("nothing came over HTTP: {other:?}"),
             }
         }
     }
 
-    fn check(&mut self, effect: Effect<Handler>) {
-        match effect {
+    fn check(&mut self, effect: &Effect<Handler>) {
+        match *effect {
             Effect::Run(Run { id, is_notification, .. }) => {
                 assert!(self.runs.insert(id), "{id:?} runs twice");
                 if is_notification {
@@ -400,12 +406,6 @@ impl Model {
             Effect::Host(ticket, HostRequest::FilterVisible { .. }) => {
                 assert!(self.tickets.insert(ticket), "{ticket:?} is asked twice");
                 self.issued.push(ticket);
-            }
-            Effect::Compute(job) => {
-                let ticket = job.ticket().unwrap();
-                assert!(self.tickets.insert(ticket), "{ticket:?} is dispatched twice");
-                self.issued.push(ticket);
-                self.jobs.push(*job);
             }
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");

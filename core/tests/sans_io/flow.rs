@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{LoggingLevel, Resource, json::to_raw},
     router::{Failure, RegisteredResource, Reply, RoundLimits},
+    service::Input,
     session::server::{Log, Progress},
 };
 use serde_json::{Value, json};

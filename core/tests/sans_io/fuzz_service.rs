@@ -8,9 +8,10 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service},
+    engine::{Effect, HandlerEvent, Run, RunId},
     protocol::{LoggingLevel, Method, json::to_raw},
     router::{Components, Failure, Middleware, Reply},
+    service::{Input, Output, Service},
     session::server::{Log, Progress},
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
@@ -295,7 +296,7 @@ impl Shell {
                     self.waiting.remove(&call);
                     self.cancelled += 1;
                 }
-                Output::Effect(Effect::Compute(job)) => {
+                Output::Compute(job) => {
                     self.service.handle(Instant::now(), Input::Computed(job.run()));
                 }
                 Output::Effect(

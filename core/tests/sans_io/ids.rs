@@ -4,9 +4,9 @@ use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 use crate::support::Handler;
 use gudgeon::{
-    engine::{Input, Output, Service},
     protocol::{Id, Implementation, json::push_string},
     router::{Components, ServerFacts},
+    service::{Input, Output, Service},
 };
 use proptest::prelude::*;
 

@@ -7,12 +7,10 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{
-        Computation, Effect, HandlerEvent, Input, Load, MAX_UNDER_LOCK, Output, Run, Service,
-        Ticket,
-    },
+    engine::{Computation, Effect, HandlerEvent, Load, MAX_UNDER_LOCK, Run, Ticket},
     protocol::{Implementation, Method, Question, Tool, json},
     router::{Components, RegisteredTool, Reply, ServerFacts},
+    service::{Input, Output, Service},
     session::asking::AskId,
 };
 use serde_json::{Value, json};
@@ -82,7 +80,7 @@ impl Host {
             match output {
                 Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
-                Output::Effect(Effect::Compute(job)) => self.jobs.push(*job),
+                Output::Compute(job) => self.jobs.push(*job),
                 Output::Effect(Effect::CancelHost(ticket)) => self.cancelled.push(ticket),
                 // The handler has ended.
                 Output::Effect(Effect::Cancel(_)) => (),

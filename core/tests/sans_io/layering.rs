@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "engine",
     "http",
     "peer",
+    "service",
     "test_pair",
     "driver",
     "transport",

@@ -1,9 +1,10 @@
 //! Handlers of notifications, and others whose results can't contain questions: what they can ask.
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
     router::{Definition, Failure, RegisteredPrompt, Reply, RoundLimits},
+    service::Input,
     session::{asking::AskId, server::Log},
 };
 use serde_json::{Value, json};
@@ -88,9 +89,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     server.handle(roots(&second, 8));
     assert_eq!(
         server.answered.pop(),
-        Some(Err(
-            "the handler has ended: it can ask its client only until it gives its answer".into()
-        ))
+        Some(Err("the call is over: a handler can ask its client only while its call runs".into()))
     );
 }
 

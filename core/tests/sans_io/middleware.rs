@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Instant};
 
 use crate::support::Handler;
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
+    engine::{Effect, HandlerEvent, Run},
     protocol::{Implementation, Tool, json},
     router::{Components, Definition, Failure, Middleware, RegisteredTool, Reply, ServerFacts},
+    service::{Input, Output, Service},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ impl Shell {
                 }
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
                 Output::Effect(Effect::Report(text)) => self.reports.push(text),
-                Output::Effect(_) => (),
+                Output::Effect(_) | Output::Compute(_) => (),
             }
         }
     }

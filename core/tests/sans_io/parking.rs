@@ -1,9 +1,10 @@
 //! Handlers that are suspended until a later request brings the answers (2026-07-28, Multi Round-Trip Requests).
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{Method, Question, Raw, json::to_raw},
     router::{Definition, Failure, Middleware, Reply, RoundLimits},
+    service::Input,
     session::{asking::AskId, server::Progress},
 };
 use serde_json::json;

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use gudgeon::{
-    engine::RunId,
-    engine::{HandlerEvent, Input},
-    router::RoundLimits,
-};
+use gudgeon::{engine::HandlerEvent, engine::RunId, router::RoundLimits, service::Input};
 use serde_json::json;
 
 use self::{

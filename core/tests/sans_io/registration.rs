@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Instant};
 
 use crate::support::Handler;
 use gudgeon::{
-    engine::{Input, Output, Service},
     protocol::{Implementation, Prompt, ResourceTemplate, Revision, Tool, json},
     router::{
         Components, Definition, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts,
         Visibility,
     },
+    service::{Input, Output, Service},
 };
 use serde_json::json;
 

@@ -6,10 +6,11 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
+    engine::{Effect, HandlerEvent, Run},
     framing::TooLong,
     protocol::{Implementation, Tool, json},
     router::{Components, Failure, RegisteredTool, Reply, ServerFacts},
+    service::{Input, Output, Service},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ impl Shell {
                 Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
                 }
-                Output::Effect(Effect::Compute(job)) => {
+                Output::Compute(job) => {
                     self.service.handle(self.now, Input::Computed(job.run()));
                 }
                 Output::Effect(

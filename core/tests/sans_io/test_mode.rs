@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Service, Start, TestMode},
+    engine::{HandlerEvent, Start, TestMode},
     protocol::{Implementation, Tool, json::to_raw},
     router::{Components, RegisteredTool, Reply, ServerFacts},
+    service::{Input, Service},
     test_pair::start,
 };
 use serde_json::{Value, json};

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     protocol::{Tool, json::to_raw},
     router::{RegisteredTool, Reply, RoundLimits},
+    service::Input,
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, Load},
+    engine::Load,
     framing::{SseDecoder, SseItem},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
@@ -183,11 +183,13 @@ impl Run {
             }
             b'e' => self.handle(EndpointInput::EndOfInput(ConnectionId(at as u64 % 3))),
             b'L' if self.connections.contains_key(&(at as u64)) => {
-                self.handle(EndpointInput::Lagging(Reader::Connection(ConnectionId(at as u64))));
+                self.handle(EndpointInput::CutSubscriptions(Reader::Connection(ConnectionId(
+                    at as u64,
+                ))));
             }
             b'L' => {
                 let id = ExchangeId(at as u64);
-                self.handle(EndpointInput::Lagging(Reader::Exchange(id)));
+                self.handle(EndpointInput::CutSubscriptions(Reader::Exchange(id)));
             }
             b'E' => self.handle(EndpointInput::EndStreams),
             b'P' => self.handle(EndpointInput::PageDone(&String::from_utf8_lossy(argument))),
@@ -341,7 +343,7 @@ impl Run {
     fn handle(&mut self, input: EndpointInput<'_, Handler>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
-            if !matches!(output, EndpointOutput::Effect(Effect::Compute(_))) {
+            if !matches!(output, EndpointOutput::Compute(_)) {
                 let _ = writeln!(self.trace, "{output:?}");
             }
             match output {
@@ -358,6 +360,7 @@ impl Run {
                 }
                 EndpointOutput::Connection(_, _) | EndpointOutput::Expired(_) => (),
                 EndpointOutput::Effect(effect) => self.host.take(effect),
+                EndpointOutput::Compute(computation) => self.host.compute(*computation),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A [`Service`]: one stream of frames, as over stdio.
+//! An endpoint with one connection, as over stdio.
 //!
 //! `>` a frame, `T` a frame over the limit, `+` milliseconds, `~` idle or restart as in transcripts, `L` lagging,
 //! `C` cut subscriptions, `P` a page is done, and the operations of [`Host`].
@@ -6,8 +6,9 @@
 use std::{fmt::Write as _, time::Instant};
 
 use gudgeon::{
-    engine::{Effect, Input, Load, Output, Service},
+    engine::Load,
     framing::{Frame, LineDecoder, TooLong, encode_line},
+    service::{Input, Output, Service},
 };
 
 use crate::{
@@ -203,11 +204,10 @@ impl Run {
                     let _ = writeln!(self.trace, "{text}");
                 }
                 Output::Effect(effect) => {
-                    if !matches!(effect, Effect::Compute(_)) {
-                        let _ = writeln!(self.trace, "{effect:?}");
-                    }
+                    let _ = writeln!(self.trace, "{effect:?}");
                     self.host.take(effect);
                 }
+                Output::Compute(computation) => self.host.compute(*computation),
             }
         }
     }

@@ -12,6 +12,7 @@ use tokio::sync::{OnceCell, oneshot};
 use super::Context;
 use crate::{
     driver::Work,
+    engine::Effect,
     error::Fault,
     protocol::{Question as Asked, Raw, exact, json},
     router::Failure,
@@ -240,14 +241,21 @@ impl Context {
             asking.waiting.insert(ask, sender);
             ask
         };
-        // Asking starts no handler: the only immediate outcomes are a rejection or a known answer.
         let (connection, call) = (&self.call.connection, self.call.id);
-        let Work { others, .. } = match problem {
+        let work = match problem {
             None => connection.ask(call, ask, question),
             Some(problem) => connection.ask_again(call, ask, question, problem),
         };
-        for (_, ask, outcome) in others.into_iter().flat_map(|it| it.answers) {
-            self.answered(ask, outcome);
+        let rest = work.into_iter().filter_map(|effect| match effect {
+            Effect::Answered { run, ask, outcome } if run == call => {
+                self.answered(ask, outcome);
+                None
+            }
+            other => Some(other),
+        });
+        let rest: Work<_> = rest.collect();
+        if let Some(runner) = self.call.runner.upgrade() {
+            runner.perform(rest);
         }
         self.call.connection.flush();
         receiver

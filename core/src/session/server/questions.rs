@@ -163,9 +163,9 @@ impl ServerSession {
     }
 }
 
-/// Returns the error for a question asked after the handler has finished.
+/// Returns the error for a question asked after the handler's call has ended.
 pub fn handler_finished() -> Fault {
-    let problem = "the handler has ended: it can ask its client only until it gives its answer";
+    let problem = "the call is over: a handler can ask its client only while its call runs";
     Fault::new(FaultKind::Handler, problem)
 }
 

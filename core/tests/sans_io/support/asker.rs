@@ -7,9 +7,10 @@ use std::{
 
 use crate::support::Handler;
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service},
+    engine::{Effect, HandlerEvent, Run, RunId},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
     router::{Components, Failure, RegisteredTool, Reply, RoundLimits, ServerFacts},
+    service::{Input, Output, Service},
     session::{asking::AskId, server::CallContext},
 };
 use serde_json::{Value, json};
@@ -86,7 +87,7 @@ impl Server {
                 Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, context));
                 }
-                Output::Effect(Effect::Compute(job)) => {
+                Output::Compute(job) => {
                     self.service.handle(self.now, Input::Computed(job.run()));
                 }
                 Output::Effect(Effect::Host(..) | Effect::CancelHost(_)) => {

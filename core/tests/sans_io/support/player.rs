@@ -6,13 +6,14 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, Input, Output, Run, RunId, Service, Start},
+    engine::{Effect, HandlerEvent, Run, RunId, Start},
     framing::TooLong,
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     },
     protocol::{Frame, LoggingLevel, Method, Question, json::to_raw},
     router::{Components, Failure, Reply},
+    service::{Input, Output, Service},
     session::{
         asking::AskId,
         server::{ListKind, Log, Progress},
@@ -235,10 +236,12 @@ impl Player {
                         continue;
                     }
                     Some(Output::Effect(effect)) => effect,
+                    Some(Output::Compute(_)) => continue,
                 },
                 Machine::Endpoint(endpoint) => match endpoint.poll() {
                     None => return,
                     Some(EndpointOutput::Effect(effect)) => effect,
+                    Some(EndpointOutput::Compute(_)) => continue,
                     Some(EndpointOutput::Change(_, bytes)) => {
                         self.receive(&bytes);
                         continue;

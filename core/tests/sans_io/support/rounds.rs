@@ -1,8 +1,9 @@
 //! Rounds of questions (2026-07-28) for an `asker::Server`.
 
 use gudgeon::{
-    engine::{HandlerEvent, Input, Run},
+    engine::{HandlerEvent, Run},
     router::Reply,
+    service::Input,
 };
 use serde_json::{Value, json};
 

@@ -141,7 +141,7 @@ impl Visitor {
                 EndpointOutput::Effect(Effect::Host(ticket, request)) => {
                     self.host_requests.push((ticket, request));
                 }
-                EndpointOutput::Effect(Effect::Compute(job)) => {
+                EndpointOutput::Compute(job) => {
                     let input = EndpointInput::Computed(job.run());
                     self.endpoint.handle(self.now, input);
                 }

@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::watch::Watch;
 use crate::{
-    driver::{Holding, HostedEndpoint, Outbox},
+    driver::{Holding, HostedEndpoint, Outbox, Unread},
     http::{ExchangeId, Part},
 };
 
@@ -31,6 +31,8 @@ struct Queued {
     head: Option<Head>,
     /// The queued bytes of a stream, after the head.
     bytes: Vec<u8>,
+    /// The number of pieces that they were delivered in.
+    parts: usize,
     /// The count of what is queued.
     unread: Holding,
     is_complete: bool,
@@ -56,6 +58,7 @@ impl ResponseQueue {
         let queued = Queued {
             head: None,
             bytes: Vec::new(),
+            parts: 0,
             unread,
             is_complete: false,
             is_given_up: false,
@@ -111,6 +114,7 @@ impl ResponseQueue {
             ))))
         } else if !queued.bytes.is_empty() {
             let bytes = std::mem::take(&mut queued.bytes);
+            queued.parts = 0;
             Poll::Ready(Some(Ok(queued.counted(bytes))))
         } else if queued.is_complete {
             Poll::Ready(None)
@@ -144,6 +148,7 @@ impl Queued {
     fn give_up(&mut self, watch: Option<&Watch>) {
         self.is_given_up = true;
         self.bytes = Vec::new();
+        self.parts = 0;
         self.unread.clear();
         if let Some(watch) = watch {
             watch.cut();
@@ -158,8 +163,9 @@ impl AsRef<[u8]> for Counted {
 }
 
 impl Outbox for Arc<ResponseQueue> {
-    fn unread(&self) -> usize {
-        self.lock().bytes.len()
+    fn unread(&self) -> Unread {
+        let queued = self.lock();
+        Unread { parts: queued.parts, bytes: queued.bytes.len() }
     }
 
     fn deliver(&mut self, part: Part) {
@@ -187,12 +193,14 @@ impl Outbox for Arc<ResponseQueue> {
             Part::Bytes(bytes) => {
                 let of_head = queued.head.as_ref().map_or(0, |it| it.body.len());
                 let length = of_head + queued.bytes.len() + bytes.len();
-                if !queued.unread.set(length) {
-                    self.refuse_unread(&mut queued);
-                } else if queued.bytes.is_empty() {
-                    queued.bytes = bytes;
+                if queued.unread.set(length) {
+                    queued.parts += 1;
+                    match queued.bytes.is_empty() {
+                        true => queued.bytes = bytes,
+                        false => queued.bytes.extend_from_slice(&bytes),
+                    }
                 } else {
-                    queued.bytes.extend_from_slice(&bytes);
+                    self.refuse_unread(&mut queued);
                 }
             }
             Part::End => queued.is_complete = true,
