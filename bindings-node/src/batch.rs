@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     big_integers::marked,
-    handler::{Handler, VisibilityFilter},
+    handler::{VisibilityFilter, index},
     large_text::LargeText,
     large_texts::LargeTexts,
 };
@@ -109,11 +109,11 @@ impl Batches {
         self.large_texts.extend(large_texts.into_iter().map(|(run, texts)| (run.0, texts)));
     }
 
-    pub(crate) fn push(&mut self, work: Work<Handler>) {
+    pub(crate) fn push(&mut self, work: Work) {
         for effect in work {
             match effect {
-                Effect::Run(run) => self.push_run(run),
-                Effect::Resume { run, context } => self.push_resume(run, context),
+                Effect::Run(run) => self.push_run(*run),
+                Effect::Resume { run, context } => self.push_resume(run, *context),
                 Effect::Answered { run, ask, outcome } => {
                     if let Some(number) = self.waiting_handlers.settle(run, ask, outcome) {
                         let entry = self.entry(Kind::Answer);
@@ -216,14 +216,16 @@ impl Batches {
         self.calls.len()
     }
 
-    fn push_run(&mut self, run: Run<Handler>) {
-        self.push_start(run.id.0, run.handler.id, &run.input, run.context);
+    fn push_run(&mut self, run: Run) {
+        if let Some(handler) = index(&run.handler) {
+            self.push_start(run.id.0, handler, &run.input, run.context);
+        }
     }
 
     fn push_host_request(&mut self, ticket: Ticket, request: HostRequest) {
         let (handler, input, context) = match request {
             HostRequest::FilterVisible { context, components } => (
-                self.visibility_filter.get().map(|it| it.id),
+                self.visibility_filter.get().and_then(index),
                 visibility_question(context.principal.as_deref(), &components),
                 context,
             ),

@@ -2,19 +2,23 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::shared::lock;
+use gudgeon::router::Handler;
 
-/// A handler as the core stores it.
-pub(crate) type Handler = Arc<JsHandler>;
+use crate::shared::lock;
 
 /// The server's visibility filter, set once.
 pub(crate) type VisibilityFilter = Arc<OnceLock<Handler>>;
 
 /// The index of a handler in JavaScript's table.
 #[derive(Debug)]
-pub(crate) struct JsHandler {
-    pub(crate) id: u32,
+struct JsHandler {
+    id: u32,
     dropped: Dropped,
+}
+
+/// Returns the index of a handler; `None` if it is not one of JavaScript.
+pub(crate) fn index(handler: &Handler) -> Option<u32> {
+    handler.get::<JsHandler>().map(|it| it.id)
 }
 
 /// Handlers that are no longer referenced, so that JavaScript can drop them.
@@ -23,7 +27,7 @@ pub(crate) struct Dropped(Arc<Mutex<Vec<u32>>>);
 
 impl Dropped {
     pub(crate) fn handler(&self, id: u32) -> Handler {
-        Arc::new(JsHandler { id, dropped: self.clone() })
+        Handler::new(Arc::new(JsHandler { id, dropped: self.clone() }))
     }
 
     pub(crate) fn take(&self) -> Vec<u32> {

@@ -18,7 +18,6 @@ use tokio::{runtime::Runtime, sync::Notify};
 
 use crate::{
     error::{self, misuse},
-    handler::Handler,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock},
     work_queue::NativeWorkQueue,
@@ -129,7 +128,7 @@ impl fmt::Debug for NativeListening {
 /// An endpoint with a runtime of its own, which also keeps the deadlines.
 #[derive(Debug)]
 struct Listens {
-    server: Arc<EndpointServer<Handler>>,
+    server: Arc<EndpointServer>,
     listening: OnceLock<Listening>,
     runtime: Mutex<Option<Runtime>>,
 }
@@ -147,8 +146,8 @@ impl Feed {
     }
 }
 
-impl Shell<Handler> for Feed {
-    fn run(&self, work: Work<Handler>) {
+impl Shell for Feed {
+    fn run(&self, work: Work) {
         if self.shared.queue(work) {
             self.queued.notify_one();
         }
@@ -167,7 +166,7 @@ async fn wake_event_loop(shared: Weak<Shared>, queued: Arc<Notify>) {
 }
 
 impl ServerIo for Listens {
-    fn endpoint(&self) -> &EndpointServer<Handler> {
+    fn endpoint(&self) -> &EndpointServer {
         &self.server
     }
 
@@ -179,8 +178,6 @@ impl ServerIo for Listens {
     fn flush(&self) {}
 
     /// The listener watches the deadline itself.
-    fn rescheduled(&self) {}
-
     fn wake_at(&self, _: Instant) {}
 
     /// Unread bytes are bounded, because clients that do not read are disconnected.
@@ -193,7 +190,7 @@ impl ServerIo for Listens {
         0
     }
 
-    fn pause(&self) -> Work<Handler> {
+    fn pause(&self) -> Work {
         self.server.shut_down()
     }
 

@@ -28,7 +28,6 @@ use napi_derive::napi;
 
 use crate::{
     error::{io, misuse},
-    handler::Handler,
     http_message::{NativePart, cut, head, length, piece},
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake, lock, milliseconds_until},
@@ -59,7 +58,7 @@ type AllAdmitted = Arc<Mutex<HashMap<u64, Admitted>>>;
 #[derive(Debug)]
 pub struct NativeMounted {
     shared: Arc<Shared>,
-    server: Arc<EndpointServer<Handler>>,
+    server: Arc<EndpointServer>,
     waiting: Arc<Waiting>,
     admitted: AllAdmitted,
     /// Run what would hold up the event loop.
@@ -341,12 +340,12 @@ impl Outbox for HostOutbox {
 }
 
 struct Mounted {
-    server: Arc<EndpointServer<Handler>>,
+    server: Arc<EndpointServer>,
     waiting: Arc<Waiting>,
 }
 
 impl ServerIo for Mounted {
-    fn endpoint(&self) -> &EndpointServer<Handler> {
+    fn endpoint(&self) -> &EndpointServer {
         &self.server
     }
 
@@ -356,9 +355,6 @@ impl ServerIo for Mounted {
 
     /// New parts wake the event loop themselves.
     fn flush(&self) {}
-
-    /// The server reports changes of its deadline itself.
-    fn rescheduled(&self) {}
 
     fn wake_at(&self, deadline: Instant) {
         *lock(&self.waiting.alarm) = Some(deadline);
@@ -374,7 +370,7 @@ impl ServerIo for Mounted {
         lock(&self.waiting.parts).len()
     }
 
-    fn pause(&self) -> Work<Handler> {
+    fn pause(&self) -> Work {
         self.server.shut_down()
     }
 

@@ -13,7 +13,7 @@ use gudgeon::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::{handler::Handler, shared::Shared, stream::Stream};
+use crate::{shared::Shared, stream::Stream};
 
 /// The interval at which a full stream is checked again.
 const FULL: Duration = Duration::from_millis(20);
@@ -79,7 +79,7 @@ pub(crate) fn read(
 }
 
 /// Returns the time until the next deadline.
-fn until(connection: &StreamConnection<Handler>) -> Option<Duration> {
+fn until(connection: &StreamConnection) -> Option<Duration> {
     connection.server().deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
 

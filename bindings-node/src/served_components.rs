@@ -2,10 +2,14 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use gudgeon::{error::Error, router::Components, session::server::ListKind};
+use gudgeon::{
+    error::Error,
+    router::{Components, Handler},
+    session::server::ListKind,
+};
 
 use crate::{
-    handler::{Handler, VisibilityFilter},
+    handler::VisibilityFilter,
     shared::{Shared, lock},
 };
 
@@ -17,24 +21,24 @@ pub(crate) struct ServedComponents {
 
 #[derive(Debug)]
 struct State {
-    components: Arc<Components<Handler>>,
+    components: Arc<Components>,
     served: Vec<Weak<Shared>>,
 }
 
 impl ServedComponents {
-    pub(crate) fn new(components: Components<Handler>) -> Self {
+    pub(crate) fn new(components: Components) -> Self {
         let state = State { components: Arc::new(components), served: Vec::new() };
         Self { state: Mutex::new(state), visibility_filter: VisibilityFilter::default() }
     }
 
-    pub(crate) fn components(&self) -> Arc<Components<Handler>> {
+    pub(crate) fn components(&self) -> Arc<Components> {
         Arc::clone(&lock(&self.state).components)
     }
 
     /// Opens a server with the current components; it receives changes for as long as it lives.
     pub(crate) fn open<T>(
         &self,
-        make: impl FnOnce(Arc<Components<Handler>>, VisibilityFilter) -> (Arc<Shared>, T),
+        make: impl FnOnce(Arc<Components>, VisibilityFilter) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
         let mut state = lock(&self.state);
         let (shared, rest) =
@@ -58,7 +62,7 @@ impl ServedComponents {
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,
-        change: impl FnOnce(&mut Components<Handler>) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let mut state = lock(&self.state);
         if !change(Arc::make_mut(&mut state.components))? {

@@ -22,7 +22,7 @@ use napi_derive::napi;
 use crate::{
     declare,
     error::{io, misuse},
-    handler::{Dropped, Handler},
+    handler::{Dropped, index},
     listening::NativeListening,
     mounted::NativeMounted,
     served_components::ServedComponents,
@@ -98,7 +98,7 @@ impl NativeServer {
         let list = List::of_kind(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
-        let add = |components: &mut Components<Handler>| {
+        let add = |components: &mut Components| {
             warnings = components.declare(list, declaration.as_bytes(), handler)?;
             Ok(true)
         };
@@ -115,9 +115,7 @@ impl NativeServer {
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         let completion = Definition::Completion { target, argument };
-        let add = |components: &mut Components<Handler>| {
-            components.add(completion, handler).map(|_| true)
-        };
+        let add = |components: &mut Components| components.add(completion, handler).map(|_| true);
         self.served.change(None, add).map_err(misuse)
     }
 
@@ -130,7 +128,7 @@ impl NativeServer {
         handler: u32,
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |components: &mut Components<Handler>| {
+        let add = |components: &mut Components| {
             components.add(Definition::Method(name.clone()), handler)?;
             params.iter().try_for_each(|schema| components.check_params(&name, schema))?;
             components.refuse_beyond_doubles(&name);
@@ -142,7 +140,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |components: &mut Components<Handler>| {
+        let add = |components: &mut Components| {
             components.add(Definition::Notification(name), handler).map(|_| true)
         };
         self.served.change(None, add).map_err(misuse)
@@ -158,7 +156,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn set_middleware(&self, handler: u32, methods: Vec<String>) -> napi::Result<()> {
         let middleware = Middleware::new(self.dropped.handler(handler), methods, false);
-        let set = |components: &mut Components<Handler>| {
+        let set = |components: &mut Components| {
             components.set_middleware(Some(middleware));
             Ok(true)
         };
@@ -223,7 +221,7 @@ impl NativeServer {
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
         let job = find_resource(&self.served.components(), uri, &Visibility::everything()).ok()?;
         let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
-        let handler = job.handler.id;
+        let handler = index(&job.handler)?;
         let mime_type = json::to_raw(&reading.mime_type);
         Some(format!("[{handler},{},{}]", job.input, mime_type.get()))
     }
@@ -299,7 +297,7 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn declare_mounted(&self, inner: &NativeServer) -> napi::Result<()> {
         let facts = inner.served.components();
-        let declare = |components: &mut Components<Handler>| {
+        let declare = |components: &mut Components| {
             Arc::make_mut(&mut components.server).declare_mounted(&facts.server);
             Ok(true)
         };
@@ -321,11 +319,11 @@ impl NativeServer {
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> napi::Result<()> {
         let list = List::of_kind(kind).map_err(misuse)?;
-        let change = |components: &mut Components<Handler>| change(components.list_mut(list));
+        let change = |components: &mut Components| change(components.list_mut(list));
         self.served.change(Some(list.kind()), change).map_err(misuse)
     }
 
-    fn call_all(&self, call: impl Fn(&EndpointServer<Handler>)) {
+    fn call_all(&self, call: impl Fn(&EndpointServer)) {
         for served in self.served.served() {
             served.call(|endpoint| {
                 call(endpoint);

@@ -12,7 +12,7 @@ use std::{
 use gudgeon::{
     driver::{EndpointServer, Watchdog, Work},
     engine::{HostReply, RunId},
-    router::{Components, Reply},
+    router::Components,
     session::server::ListKind,
 };
 use napi::{
@@ -22,7 +22,7 @@ use napi::{
 
 use crate::{
     batch::{Batches, Origin},
-    handler::{Handler, VisibilityFilter},
+    handler::VisibilityFilter,
     large_text::LargeText,
     large_texts::LargeTexts,
     reply,
@@ -38,13 +38,11 @@ pub(crate) type Wake<const WEAK: bool = false> =
 
 /// The IO side of a server. None of its methods block.
 pub(crate) trait ServerIo: Send + Sync {
-    fn endpoint(&self) -> &EndpointServer<Handler>;
+    fn endpoint(&self) -> &EndpointServer;
     /// Returns `true` if several clients call, which don't wait for each other's large inputs.
     fn has_several_clients(&self) -> bool;
     /// Called when there may be something to write.
     fn flush(&self);
-    /// Called when handlers have started or wait: the next deadline may be earlier.
-    fn rescheduled(&self);
     /// Called when the event loop has taken a batch and the queue is short again.
     fn queue_shortened(&self) {}
     /// Called with the latest time at which the server must be ticked.
@@ -54,7 +52,7 @@ pub(crate) trait ServerIo: Send + Sync {
     /// Returns the number of unwritten bytes.
     fn unwritten(&self) -> usize;
     /// Stops reading the input.
-    fn pause(&self) -> Work<Handler>;
+    fn pause(&self) -> Work;
     fn stop(&self);
 }
 
@@ -95,18 +93,14 @@ impl Shared {
     }
 
     /// Calls the server and processes the resulting work.
-    pub(crate) fn call(&self, call: impl FnOnce(&EndpointServer<Handler>) -> Work<Handler>) {
+    pub(crate) fn call(&self, call: impl FnOnce(&EndpointServer) -> Work) {
         if let Some(io) = self.io() {
             self.push(call(io.endpoint()));
             io.flush();
         }
     }
 
-    pub(crate) fn set_components(
-        &self,
-        components: Arc<Components<Handler>>,
-        changed: Option<ListKind>,
-    ) {
+    pub(crate) fn set_components(&self, components: Arc<Components>, changed: Option<ListKind>) {
         self.call(|endpoint| {
             endpoint.set_components(components, changed.into_iter().collect());
             Work::default()
@@ -117,9 +111,7 @@ impl Shared {
     pub(crate) fn reply(&self, lines: &str, mut texts: Vec<String>) {
         let Some(io) = self.io() else { return };
         let mut work = Work::default();
-        let mut asks = false;
         for (slot, outcome) in reply::read(lines, &mut texts) {
-            asks |= matches!(outcome, Ok(Reply::Questions(_)));
             let origin = lock(&self.batches).finish(slot);
             match origin {
                 None => (),
@@ -129,9 +121,6 @@ impl Shared {
                     work.extend(io.endpoint().host_reply(ticket, reply));
                 }
             }
-        }
-        if asks || work.runs().next().is_some() {
-            io.rescheduled();
         }
         self.push(work);
         io.flush();
@@ -148,12 +137,11 @@ impl Shared {
         for run in runs {
             work.extend(io.endpoint().waits(run, false));
         }
-        io.rescheduled();
         self.push(work);
         io.flush();
     }
 
-    pub(crate) fn push(&self, work: Work<Handler>) {
+    pub(crate) fn push(&self, work: Work) {
         if self.queue(work) {
             self.wake();
         }
@@ -161,7 +149,7 @@ impl Shared {
 
     /// Queues work. Returns whether the event loop is to be woken for it.
     #[must_use = "otherwise nothing wakes the event loop"]
-    pub(crate) fn queue(&self, mut work: Work<Handler>) -> bool {
+    pub(crate) fn queue(&self, mut work: Work) -> bool {
         if let Some(deadline) = work.wake
             && let Some(io) = self.io()
         {

@@ -21,7 +21,6 @@ use gudgeon::{
 
 use crate::{
     error::io,
-    handler::Handler,
     reader,
     served_components::ServedComponents,
     shared::{ServerIo, Shared, Wake},
@@ -31,7 +30,7 @@ use crate::{
 /// A server whose reader can be paused and stopped.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) connection: Arc<StreamConnection<Handler>>,
+    pub(crate) connection: Arc<StreamConnection>,
     /// Wakes the reader.
     waker: PipeWriter,
     paused: AtomicBool,
@@ -80,7 +79,7 @@ impl Stream {
 }
 
 impl ServerIo for Stream {
-    fn endpoint(&self) -> &EndpointServer<Handler> {
+    fn endpoint(&self) -> &EndpointServer {
         self.connection.server()
     }
 
@@ -92,18 +91,14 @@ impl ServerIo for Stream {
         self.connection.try_flush();
     }
 
-    fn rescheduled(&self) {
-        if self.connection.server().deadline().is_some() {
-            self.wake_reader();
-        }
-    }
-
     fn queue_shortened(&self) {
         self.wake_reader();
     }
 
-    /// The reader checks the deadline after every event.
-    fn wake_at(&self, _: Instant) {}
+    /// The reader looks at the deadline each time that it is woken.
+    fn wake_at(&self, _: Instant) {
+        self.wake_reader();
+    }
 
     fn has_room(&self) -> bool {
         !self.connection.is_full()
@@ -113,7 +108,7 @@ impl ServerIo for Stream {
         if self.connection.is_broken() { 0 } else { self.connection.unwritten() }
     }
 
-    fn pause(&self) -> Work<Handler> {
+    fn pause(&self) -> Work {
         self.paused.store(true, Ordering::SeqCst);
         self.wake_reader();
         self.connection.server().shut_down()

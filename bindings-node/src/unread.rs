@@ -118,13 +118,12 @@ mod tests {
     };
 
     use super::*;
-    use crate::handler::Handler;
 
     #[test]
     fn a_response_that_was_read_or_cut_is_forgotten() {
         const LARGE: usize = 1024 * 1024;
         let facts = ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap();
-        let components = Arc::new(Components::<Handler>::new(facts));
+        let components = Arc::new(Components::new(facts));
         let server = EndpointServer::new(components, EndpointConfig::default());
         let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let responses = UnreadResponses::default();

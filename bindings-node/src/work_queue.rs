@@ -21,7 +21,6 @@ use napi_derive::napi;
 use crate::{
     batch::refusal,
     error::misuse,
-    handler::Handler,
     mounted::REQUEST,
     questions::NativeQuestions,
     shared::{Shared, lock},
@@ -246,11 +245,7 @@ impl NativeWorkQueue {
     }
 
     /// Calls the server on behalf of a running handler. Returns `true` if there is room for more.
-    fn on_behalf_of(
-        &self,
-        slot: f64,
-        call: impl FnOnce(&EndpointServer<Handler>, RunId) -> Work<Handler>,
-    ) -> bool {
+    fn on_behalf_of(&self, slot: f64, call: impl FnOnce(&EndpointServer, RunId) -> Work) -> bool {
         if let Some(run) = self.awaited(slot) {
             self.shared.call(|endpoint| call(endpoint, run));
         }

@@ -156,7 +156,7 @@ impl Questions {
         if call.cancelled() {
             stream.waiting.forget(self.asked.run());
         } else {
-            py.detach(|| stream.distribute(self.asked.send(unsent, &**stream.server), false));
+            py.detach(|| stream.distribute(self.asked.send(unsent, &stream.server), false));
             call.flush(py);
         }
         true

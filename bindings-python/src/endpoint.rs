@@ -24,7 +24,6 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyList};
 
 use crate::{
     exchange::{RequestHead, head, piece},
-    handler::Handler,
     response_queue::{LoopNotifier, MAX_QUEUED, ResponseQueue, ResponseSender},
     server::NativeServer,
     serving::Serving,
@@ -40,7 +39,7 @@ const MAX_UNSENT: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     source: Arc<Source>,
-    pub(crate) server: Arc<EndpointServer<Handler>>,
+    pub(crate) server: Arc<EndpointServer>,
     pub(crate) notifier: Arc<LoopNotifier>,
     /// The stream that runs the handlers at the moment.
     stream: Arc<Mutex<Option<Arc<Stream>>>>,
@@ -51,7 +50,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(server: Arc<EndpointServer<Handler>>) -> PyResult<Self> {
+    pub(crate) fn new(server: Arc<EndpointServer>) -> PyResult<Self> {
         let notifier = LoopNotifier::new()?;
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
@@ -69,18 +68,18 @@ impl Endpoint {
         self.runtime.as_ref()
     }
 
-    pub(crate) fn distribute(&self, work: Work<Handler>) {
+    pub(crate) fn distribute(&self, work: Work) {
         distribute(&self.stream, work);
     }
 
     /// Distributes the work of a step; that of computations that may take long follows later, from another thread.
-    pub(crate) fn finish(&self, step: Step<Handler>) {
+    pub(crate) fn finish(&self, step: Step) {
         let stream = Arc::clone(&self.stream);
         self.threads.finish(&self.server, step, move |work| distribute(&stream, work));
     }
 }
 
-fn distribute(stream: &Mutex<Option<Arc<Stream>>>, work: Work<Handler>) {
+fn distribute(stream: &Mutex<Option<Arc<Stream>>>, work: Work) {
     if !work.is_empty() {
         let stream = lock(stream).clone();
         if let Some(stream) = stream {

@@ -23,7 +23,6 @@ use pyo3::{
 
 use crate::{
     endpoint::{Endpoint, NativePrincipal},
-    handler::Handler,
     response_queue::{MAX_UNREAD, ResponseQueue, ResponseSender},
     stream::lock,
 };
@@ -204,7 +203,7 @@ impl RequestHead {
 
 /// Authenticates the sender of a request. Of a request with a body, the head keeps the principal.
 async fn authenticated(
-    server: Arc<EndpointServer<Handler>>,
+    server: Arc<EndpointServer>,
     mut admitted: Admitted,
     remote: Option<IpAddr>,
 ) -> Authenticated {

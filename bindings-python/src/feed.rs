@@ -5,10 +5,7 @@ use std::sync::{Arc, Weak};
 use gudgeon::driver::{Shell, Work};
 use tokio::sync::Notify;
 
-use crate::{
-    handler::Handler,
-    stream::{Stream, Wake},
-};
+use crate::stream::{Stream, Wake};
 
 /// Receives calls from the IO threads.
 #[derive(Debug)]
@@ -27,8 +24,8 @@ impl Feed {
     }
 }
 
-impl Shell<Handler> for Feed {
-    fn run(&self, work: Work<Handler>) {
+impl Shell for Feed {
+    fn run(&self, work: Work) {
         self.stream.sort(work, Wake::Soon);
         if self.stream.asyncio_queue.is_unannounced() {
             self.queued.notify_one();

@@ -32,11 +32,12 @@ pub(crate) struct HandlerRun {
 }
 
 impl HandlerRun {
-    pub(crate) fn new(run: Run<Handler>) -> Arc<Self> {
+    /// Makes a run of a handler of Python; `None` for another host's.
+    pub(crate) fn new(run: Run) -> Option<Arc<Self>> {
         let Run { id, handler, input, context, is_notification, .. } = run;
-        Arc::new(Self {
+        Some(Arc::new(Self {
             id,
-            handler,
+            handler: handler.shared()?,
             is_notification,
             input: Mutex::new(input),
             first: context,
@@ -44,7 +45,7 @@ impl HandlerRun {
             turn: AtomicU32::new(0),
             is_cancelled: AtomicBool::new(false),
             has_asked: AtomicBool::new(false),
-        })
+        }))
     }
 
     /// Takes the handler's input, a JSON object, so that it is not kept while the handler runs.

@@ -17,7 +17,7 @@ use gudgeon::{
 use pyo3::{PyErr, exceptions::PyOSError};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{error::raise, feed::Feed, forks, handler::Handler, stream::Stream};
+use crate::{error::raise, feed::Feed, forks, stream::Stream};
 
 /// The time that the threads have to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_millis(500);
@@ -35,7 +35,7 @@ pub(crate) struct Listener {
 impl Listener {
     pub(crate) fn start(
         at: &Address,
-        server: Arc<EndpointServer<Handler>>,
+        server: Arc<EndpointServer>,
         stream: &Arc<Stream>,
         options: ListenOptions,
         threads: usize,

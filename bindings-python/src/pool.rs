@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{
     call::Call,
     calling, convert, forks,
-    handler::Handler,
     handler_run::HandlerRun,
     hooks,
     monitor::MONITOR_TICK,
@@ -300,7 +299,7 @@ impl Stream {
         }
     }
 
-    fn read(&self, frames: &Frames, buffer: &mut ReadBuffer) -> Option<Work<Handler>> {
+    fn read(&self, frames: &Frames, buffer: &mut ReadBuffer) -> Option<Work> {
         let mut decoder = lock(&frames.decoder);
         match buffer.read(&frames.input) {
             Ok([]) => Some(self.read_end(frames, &mut decoder)),
@@ -312,7 +311,7 @@ impl Stream {
         }
     }
 
-    fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work<Handler> {
+    fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work {
         let mut work = frames.connection.end_of_input(decoder);
         work.extend(self.server.shut_down());
         self.end();

@@ -52,7 +52,7 @@ pub(crate) struct NativeServer {
 
 #[derive(Debug)]
 struct Shared {
-    components: Arc<Components<Handler>>,
+    components: Arc<Components>,
     sources: Vec<Weak<Source>>,
     has_async: bool,
     /// All registered handlers, for the garbage collector: functions refer to the server that they are registered with.
@@ -151,7 +151,7 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         let handler = self.handler(invoke, is_async, expose, thread);
-        let given = Arc::clone(&handler);
+        let given = router::Handler::new(Arc::clone(&handler));
         let mut warnings = Vec::new();
         self.change(py, Some(list.kind()), is_async, |components| {
             warnings = components.declare(list, spec, given)?;
@@ -170,7 +170,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = Arc::clone(&handler);
+        let given = router::Handler::new(Arc::clone(&handler));
         let completion =
             Definition::Completion { target: target.into(), argument: argument.into() };
         self.change(py, None, is_async, |it| it.add(completion, given).map(|_| true))?;
@@ -189,7 +189,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = Arc::clone(&handler);
+        let given = router::Handler::new(Arc::clone(&handler));
         self.change(py, None, is_async, |components| {
             components.add(Definition::Method(name.into()), given)?;
             components.check_params(name, params).map(|()| true)
@@ -206,7 +206,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = Arc::clone(&handler);
+        let given = router::Handler::new(Arc::clone(&handler));
         let notification = Definition::Notification(name.into());
         self.change(py, None, is_async, |it| it.add(notification, given).map(|_| true))?;
         Ok(Registered::quiet(handler))
@@ -229,7 +229,11 @@ impl NativeServer {
     ) -> PyResult<()> {
         let handler = self.handler(invoke, true, expose, None);
         self.change(py, None, true, |components| {
-            components.set_middleware(Some(Middleware::new(handler, methods, false)));
+            components.set_middleware(Some(Middleware::new(
+                router::Handler::new(handler),
+                methods,
+                false,
+            )));
             Ok(true)
         })
     }
@@ -280,7 +284,7 @@ impl NativeServer {
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let components = Arc::clone(&self.lock().components);
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
-        let (invoke, is_async) = job.handler.target();
+        let (invoke, is_async) = job.handler.get::<PyHandler>()?.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
     }
 
@@ -392,7 +396,7 @@ impl NativeServer {
 /// Converts the reply of a resource read by another handler.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(crate) struct Read(ResultBuilder<Handler>);
+pub(crate) struct Read(ResultBuilder);
 
 #[pymethods]
 impl Read {
@@ -463,7 +467,7 @@ impl NativeServer {
         py: Python<'_>,
         list: Option<ListKind>,
         is_async: bool,
-        change: impl FnOnce(&mut Components<Handler>) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> PyResult<()> {
         let mut shared = self.lock();
         if !change(Arc::make_mut(&mut shared.components)).map_err(|it| raise(&it))? {

@@ -15,14 +15,14 @@ use gudgeon::{
     session::server::HttpFacts,
 };
 
-use crate::{handler::Handler, response_queue::LoopNotifier};
+use crate::response_queue::LoopNotifier;
 
 /// One stream read by the leader itself, or many peers served by IO threads.
 #[derive(Debug)]
 pub(crate) enum Source {
     Frames(Frames),
     Peers {
-        server: Arc<EndpointServer<Handler>>,
+        server: Arc<EndpointServer>,
         /// The notifier, where an event loop moves the bytes.
         notifier: Option<Arc<LoopNotifier>>,
     },
@@ -31,14 +31,14 @@ pub(crate) enum Source {
 /// A single stream of frames.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    pub(crate) connection: Arc<StreamConnection<Handler>>,
+    pub(crate) connection: Arc<StreamConnection>,
     pub(crate) input: File,
     pub(crate) decoder: Mutex<LineDecoder>,
 }
 
 impl Source {
     pub(crate) fn frames(
-        components: Arc<Components<Handler>>,
+        components: Arc<Components>,
         testing: Option<(TestMode, HttpFacts)>,
         (input, output): (OwnedFd, File),
         line: usize,
@@ -90,7 +90,7 @@ impl Source {
         self.as_frames().map_or(0, StreamConnection::unwritten)
     }
 
-    fn as_frames(&self) -> Option<&StreamConnection<Handler>> {
+    fn as_frames(&self) -> Option<&StreamConnection> {
         match self {
             Self::Frames(it) => Some(&it.connection),
             Self::Peers { .. } => None,
@@ -100,7 +100,7 @@ impl Source {
 
 /// The endpoint, which both kinds of source have.
 impl Deref for Source {
-    type Target = EndpointServer<Handler>;
+    type Target = EndpointServer;
 
     fn deref(&self) -> &Self::Target {
         match self {

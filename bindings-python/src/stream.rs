@@ -12,7 +12,7 @@ use std::{
 
 use gudgeon::{
     driver::{Watchdog, Work},
-    engine::{Effect, Run, RunId, Ticket},
+    engine::{Effect, RunId, Ticket},
     framing::DEFAULT_LINE_LIMIT,
     router::Failure,
 };
@@ -282,7 +282,7 @@ impl Stream {
     }
 
     /// Queues every handler run where it belongs. If the caller is not the leader, the leader is woken for its jobs.
-    pub(crate) fn distribute(self: &Arc<Self>, work: Work<Handler>, from_leader: bool) {
+    pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
         self.sort(work, if from_leader { Wake::Never } else { Wake::Now });
     }
 
@@ -304,14 +304,14 @@ impl Stream {
         }
     }
 
-    pub(crate) fn sort(self: &Arc<Self>, work: Work<Handler>, wake: Wake) {
+    pub(crate) fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
         let alarm = work.wake;
         // Handlers that begin together take the locks once.
         let mut runs = Vec::new();
         let (mut reports, mut details) = (Vec::new(), Vec::new());
         for effect in work {
             match effect {
-                Effect::Run(run) => runs.push(run),
+                Effect::Run(run) => runs.extend(HandlerRun::new(*run)),
                 Effect::Report(text) => reports.push(text),
                 Effect::Detail(text) => details.push(text),
                 other => {
@@ -335,11 +335,11 @@ impl Stream {
     }
 
     /// Continues or cancels a handler, or takes a request to the host.
-    fn go_on(self: &Arc<Self>, effect: Effect<Handler>, wake: Wake) {
+    fn go_on(self: &Arc<Self>, effect: Effect, wake: Wake) {
         match effect {
             Effect::Resume { run, context } => {
                 if let Some(run) = lock(&self.active_runs).get(&run) {
-                    run.resume(context);
+                    run.resume(*context);
                 }
             }
             Effect::Answered { run, ask, outcome } => self.waiting.settle(run, ask, outcome),
@@ -364,7 +364,7 @@ impl Stream {
         }
     }
 
-    fn start(self: &Arc<Self>, runs: Vec<Run<Handler>>, wake: Wake) {
+    fn start(self: &Arc<Self>, runs: Vec<Arc<HandlerRun>>, wake: Wake) {
         if runs.is_empty() {
             return;
         }
@@ -372,7 +372,6 @@ impl Stream {
         let mut pool = self.pool();
         let mut active_runs = lock(&self.active_runs);
         for run in runs {
-            let run = HandlerRun::new(run);
             if !run.is_notification {
                 active_runs.insert(run.id, Arc::clone(&run));
             }
@@ -451,7 +450,7 @@ impl Stream {
     }
 
     /// Distributes what comes of a function's outcome. `thrown`: what it raised.
-    pub(crate) fn hand_out(self: &Arc<Self>, mut work: Work<Handler>, thrown: Option<Thrown>) {
+    pub(crate) fn hand_out(self: &Arc<Self>, mut work: Work, thrown: Option<Thrown>) {
         if let Some(thrown) = thrown {
             report_thrown(&mut work, &thrown);
         }
@@ -465,7 +464,7 @@ impl Stream {
 }
 
 /// Logs the report of a handler's exception with the exception itself; programs that collect errors want the object.
-fn report_thrown(work: &mut Work<Handler>, thrown: &Thrown) {
+fn report_thrown(work: &mut Work, thrown: &Thrown) {
     let traceback = thrown.traceback.trim_end();
     if traceback.is_empty() {
         return;

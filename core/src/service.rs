@@ -21,7 +21,7 @@ const PEER: ConnectionId = ConnectionId(1);
 
 /// An input of the service.
 #[derive(Debug)]
-pub enum Input<'a, H> {
+pub enum Input<'a> {
     /// One frame arrived.
     Frame(&'a [u8]),
     /// A frame was discarded because of its length.
@@ -31,11 +31,11 @@ pub enum Input<'a, H> {
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`Output::Compute`].
-    Computed(Computed<H>),
+    Computed(Computed),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components; the lists are those that differ.
-    Components(Arc<Components<H>>, Vec<ListKind>),
+    Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// With `true`, the peer leaves too much unread: it is sent only what it waits for, without progress and log messages.
@@ -54,25 +54,25 @@ pub enum Input<'a, H> {
 
 /// An output of the service.
 #[derive(Debug)]
-pub enum Output<H> {
+pub enum Output {
     /// Write this frame.
     Send(Vec<u8>),
     /// Write this frame, which reports a change, unless an equal one waits to be written.
     Change(Vec<u8>),
-    Effect(Effect<H>),
+    Effect(Effect),
     /// Run this computation, and answer with [`Input::Computed`].
-    Compute(Box<Computation<H>>),
+    Compute(Box<Computation>),
 }
 
 /// Serves one stream of frames.
 #[derive(Debug)]
-pub struct Service<H> {
-    endpoint: Endpoint<H>,
+pub struct Service {
+    endpoint: Endpoint,
 }
 
-impl<H: Clone> Service<H> {
+impl Service {
     /// Creates the server of one stream with these components.
-    pub fn new(components: Arc<Components<H>>, start: &Start) -> Self {
+    pub fn new(components: Arc<Components>, start: &Start) -> Self {
         // As over stdio.
         let config = EndpointConfig { max_in_flight: 10_000, ..EndpointConfig::default() };
         let mut endpoint = Endpoint::new(components, config, start);
@@ -81,7 +81,7 @@ impl<H: Clone> Service<H> {
     }
 
     /// Handles an input at this time.
-    pub fn handle(&mut self, now: Instant, input: Input<'_, H>) {
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) {
         let input = match input {
             Input::Frame(bytes) => EndpointInput::Message(PEER, Frame::parse(bytes)),
             Input::TooLong(message) => EndpointInput::TooLong(PEER, message),
@@ -106,7 +106,7 @@ impl<H: Clone> Service<H> {
     }
 
     /// Returns the next output.
-    pub fn poll(&mut self) -> Option<Output<H>> {
+    pub fn poll(&mut self) -> Option<Output> {
         loop {
             return Some(match self.endpoint.poll()? {
                 EndpointOutput::Connection(_, Part::Bytes(frame)) => Output::Send(frame),

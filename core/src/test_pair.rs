@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A handler for tests: returns its outcome, or `None` to stay unfinished until [`Pair::finish`] is called.
-pub type Runner<H> = Box<dyn FnMut(&Run<H>) -> Option<Result<Reply, Failure>>>;
+pub type Runner = Box<dyn FnMut(&Run) -> Option<Result<Reply, Failure>>>;
 
 /// A frame that was sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,35 +29,35 @@ pub enum Sent {
 }
 
 /// A client session and a server that are connected to each other.
-pub struct Pair<H> {
+pub struct Pair {
     pub client: ClientSession,
-    pub server: Service<H>,
+    pub server: Service,
     /// All frames sent so far.
     pub wire: Vec<Sent>,
     /// Handlers that were started and are not finished.
-    pub running: Vec<Run<H>>,
+    pub running: Vec<Run>,
     /// The client's events other than responses: logs, progress, questions.
     pub events: VecDeque<client::Output>,
     now: Instant,
-    runner: Runner<H>,
+    runner: Runner,
     done: HashMap<RequestKey, Result<Raw, Error>>,
     opened: Option<Result<Arc<ServerIdentity>, Error>>,
     next: u64,
 }
 
-impl<H: Clone> fmt::Debug for Pair<H> {
+impl fmt::Debug for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pair").field("wire", &self.wire).finish_non_exhaustive()
     }
 }
 
-impl<H: Clone> Pair<H> {
+impl Pair {
     /// Creates a pair whose clock starts at `now`.
     pub fn new(
         now: Instant,
         config: ClientConfig,
-        components: Arc<Components<H>>,
-        runner: impl FnMut(&Run<H>) -> Option<Result<Reply, Failure>> + 'static,
+        components: Arc<Components>,
+        runner: impl FnMut(&Run) -> Option<Result<Reply, Failure>> + 'static,
     ) -> Self {
         Self {
             client: ClientSession::new(Arc::new(config)),
@@ -106,7 +106,7 @@ impl<H: Clone> Pair<H> {
     }
 
     /// Finishes a handler that was left unfinished.
-    pub fn finish(&mut self, run: &Run<H>, outcome: Result<Reply, Failure>) {
+    pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
         self.running.retain(|it| it.id != run.id);
         self.handle_server(done(run, outcome));
     }
@@ -129,7 +129,7 @@ impl<H: Clone> Pair<H> {
     }
 
     /// Passes an input to the server and delivers the resulting frames.
-    pub fn handle_server(&mut self, input: Input<'_, H>) {
+    pub fn handle_server(&mut self, input: Input<'_>) {
         self.server.handle(self.now, input);
         self.settle();
     }
@@ -164,7 +164,7 @@ impl<H: Clone> Pair<H> {
         }
     }
 
-    fn carry_from_server(&mut self, output: Output<H>) {
+    fn carry_from_server(&mut self, output: Output) {
         match output {
             Output::Send(frame) | Output::Change(frame) => {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
@@ -174,7 +174,7 @@ impl<H: Clone> Pair<H> {
                 Some(outcome) => {
                     self.server.handle(self.now, done(&run, outcome));
                 }
-                None => self.running.push(run),
+                None => self.running.push(*run),
             },
             Output::Effect(Effect::Cancel(run)) => {
                 self.running.retain(|it| it.id != run);
@@ -198,7 +198,7 @@ impl<H: Clone> Pair<H> {
     }
 }
 
-fn done<H>(run: &Run<H>, outcome: Result<Reply, Failure>) -> Input<'static, H> {
+fn done(run: &Run, outcome: Result<Reply, Failure>) -> Input<'static> {
     Input::Handler(run.id, HandlerEvent::Done(outcome))
 }
 

@@ -12,8 +12,8 @@ use gudgeon::{
         Dialect, Implementation, LoggingLevel, Method, Question, ResourceTemplate, Tool, json,
     },
     router::{
-        Components, Definition, Failure, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-        RegisteredTool, Reply, RoundLimits, ServerFacts,
+        Components, Definition, Failure, Handler, RegisteredPrompt, RegisteredResource,
+        RegisteredTemplate, RegisteredTool, Reply, RoundLimits, ServerFacts,
     },
     session::{
         asking::AskId,
@@ -24,8 +24,15 @@ use serde_json::{Value, json};
 
 use crate::script::{json_or_string, number, pick};
 
-/// A handler is its name.
-pub(crate) type Handler = &'static str;
+/// Returns a handler, which is its name, as the core keeps it.
+fn kept(name: &'static str) -> Handler {
+    Handler::new(Arc::new(name))
+}
+
+/// Returns the name of a handler.
+pub(crate) fn name_of(handler: &Handler) -> &'static str {
+    handler.get::<&'static str>().expect("a handler of these targets")
+}
 
 /// Suspended handlers are bounded by these, so that inputs reach the limits.
 pub(crate) const PARK_LIMIT: usize = 3;
@@ -34,12 +41,12 @@ pub(crate) const PARK_THREADS: usize = 1;
 const FORM: &str = r#"{"mode":"form","message":"Sure?","requestedSchema":{"type":"object","properties":{"value":{"type":"boolean"}},"required":["value"]}}"#;
 
 /// Returns what the server offers, which is made once.
-pub(crate) fn components() -> Arc<Components<Handler>> {
-    static COMPONENTS: OnceLock<Arc<Components<Handler>>> = OnceLock::new();
+pub(crate) fn components() -> Arc<Components> {
+    static COMPONENTS: OnceLock<Arc<Components>> = OnceLock::new();
     Arc::clone(COMPONENTS.get_or_init(|| Arc::new(new_components())))
 }
 
-fn new_components() -> Components<Handler> {
+fn new_components() -> Components {
     let mut components = Components::new(ServerFacts {
         request_state_keys: vec![b"the key of every fixture which is long".to_vec()],
         page_size: 5,
@@ -57,7 +64,7 @@ fn new_components() -> Components<Handler> {
     let text = json!({"type": "string", "maxLength": 1000, "pattern": "^(?!no).*"});
     let integer = json!({"type": "integer"});
     let book = json!({"type": "object", "properties": {"id": integer, "title": text}, "required": ["id", "title"]});
-    let tools: [(Handler, Value, Option<&Value>); 14] = [
+    let tools: [(&'static str, Value, Option<&Value>); 14] = [
         ("add", object(json!({"a": integer, "b": integer})), Some(&integer)),
         ("echo", object(json!({"text": text})), None),
         ("book", object(json!({"id": integer})), Some(&book)),
@@ -76,7 +83,7 @@ fn new_components() -> Components<Handler> {
     for (name, input, output) in tools {
         let mut tool = Tool::new(name, json::to_raw(&input));
         tool.output_schema = output.map(json::to_raw);
-        let mut tool = RegisteredTool::new(tool, name).unwrap();
+        let mut tool = RegisteredTool::new(tool, kept(name)).unwrap();
         tool.options.is_guarded = name == "drop";
         tool.options.timeout = (name == "slow").then_some(Duration::from_secs(3));
         tool.options.concurrency = (name == "slow").then_some(1);
@@ -87,7 +94,7 @@ fn new_components() -> Components<Handler> {
         [("fixture://about", "about"), ("fixture://bytes", "bytes"), ("staff://pay", "wait")]
     {
         let listed = serde_json::from_value(json!({"uri": uri, "name": name})).unwrap();
-        let mut resource = RegisteredResource::new(listed, name).unwrap();
+        let mut resource = RegisteredResource::new(listed, kept(name)).unwrap();
         resource.options.is_guarded = name == "wait";
         resource.options.keep = (name == "bytes").then_some(Duration::from_secs(10));
         components.resources.add(resource, true).unwrap();
@@ -95,21 +102,27 @@ fn new_components() -> Components<Handler> {
     for template in ["fixture://items/{id}", "fixture://search{?q,limit}", "files://{+path}"] {
         let template: ResourceTemplate =
             serde_json::from_value(json!({"uriTemplate": template, "name": "items"})).unwrap();
-        components.templates.add(RegisteredTemplate::new(template, "item").unwrap(), true).unwrap();
+        components
+            .templates
+            .add(RegisteredTemplate::new(template, kept("item")).unwrap(), true)
+            .unwrap();
     }
     for name in ["greet", "talk"] {
         let prompt = json!({"name": name, "arguments": [{"name": "name", "required": true}, {"name": "style"}]});
         let prompt = serde_json::from_value(prompt).unwrap();
-        components.prompts.add(RegisteredPrompt::new(prompt, name).unwrap(), true).unwrap();
+        components.prompts.add(RegisteredPrompt::new(prompt, kept(name)).unwrap(), true).unwrap();
     }
     components
-        .add(Definition::Completion { target: "greet".into(), argument: "name".into() }, "names")
+        .add(
+            Definition::Completion { target: "greet".into(), argument: "name".into() },
+            kept("names"),
+        )
         .unwrap();
-    components.add(Definition::Method("acme/echo".into()), "acme").unwrap();
+    components.add(Definition::Method("acme/echo".into()), kept("acme")).unwrap();
     components
-        .add(Definition::Notification("notifications/roots/list_changed".into()), "changed")
+        .add(Definition::Notification("notifications/roots/list_changed".into()), kept("changed"))
         .unwrap();
-    components.add(Definition::Notification("acme/changed".into()), "wait").unwrap();
+    components.add(Definition::Notification("acme/changed".into()), kept("wait")).unwrap();
     components
 }
 
@@ -117,17 +130,17 @@ fn new_components() -> Components<Handler> {
 pub(crate) enum HostInput {
     Handler(RunId, HandlerEvent),
     Host(Ticket, HostReply),
-    Computed(Box<Computation<Handler>>),
-    Components(Arc<Components<Handler>>, Vec<ListKind>),
+    Computed(Box<Computation>),
+    Components(Arc<Components>, Vec<ListKind>),
     Updated(String),
 }
 
 /// The host of a machine: handlers that run, requests to the host and large messages that wait.
 #[derive(Default)]
 pub(crate) struct Host {
-    runs: Vec<Run<Handler>>,
+    runs: Vec<Run>,
     tickets: Vec<Ticket>,
-    jobs: Vec<Computation<Handler>>,
+    jobs: Vec<Computation>,
     asked: u64,
     /// The inputs to pass to the machine next.
     pub(crate) next: VecDeque<HostInput>,
@@ -135,7 +148,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// Takes an effect of a machine.
-    pub(crate) fn take(&mut self, effect: Effect<Handler>) {
+    pub(crate) fn take(&mut self, effect: Effect) {
         match effect {
             Effect::Run(run) => {
                 assert!(self.runs.iter().all(|it| it.id != run.id), "{:?} runs twice", run.id);
@@ -144,7 +157,7 @@ impl Host {
                     "no JSON: {}",
                     run.input
                 );
-                self.start(run);
+                self.start(*run);
             }
             Effect::Cancel(run) => {
                 assert!(self.is_known(run), "{run:?} had ended");
@@ -168,7 +181,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn compute(&mut self, computation: Computation<Handler>) {
+    pub(crate) fn compute(&mut self, computation: Computation) {
         self.jobs.push(computation);
     }
 
@@ -244,7 +257,7 @@ impl Host {
     /// Returns whether a handler runs, or has ended and the machine has not its result yet.
     fn is_known(&self, run: RunId) -> bool {
         let ends = |it: &HostInput| matches!(it, HostInput::Handler(id, HandlerEvent::Done(_)) if *id == run);
-        let is_resolved = |it: &Computation<Handler>| it.resolves() == Some(run);
+        let is_resolved = |it: &Computation| it.resolves() == Some(run);
         let is_waiting =
             |it: &HostInput| matches!(it, HostInput::Computed(job) if is_resolved(job));
         self.is_running(run)
@@ -288,9 +301,9 @@ impl Host {
     }
 
     /// Runs a handler: most end at once, and the script decides about the others.
-    fn start(&mut self, run: Run<Handler>) {
+    fn start(&mut self, run: Run) {
         let id = run.id;
-        let handler = run.handler;
+        let handler = name_of(&run.handler);
         self.runs.push(run);
         let reply = match handler {
             "wait" | "slow" | "drop" => return,

@@ -11,7 +11,7 @@ use gudgeon::{
 use super::*;
 use crate::handler::Dropped;
 
-fn run(call: u64, id: &str) -> Run<Handler> {
+fn run(call: u64, id: &str) -> Run {
     Run {
         handler: Dropped::default().handler(7),
         input: r#"{"a":1}"#.into(),
@@ -39,11 +39,11 @@ fn context(id: &str) -> CallContext {
     }
 }
 
-fn work(runs: Vec<Run<Handler>>) -> Work<Handler> {
-    runs.into_iter().map(Effect::Run).collect()
+fn work(runs: Vec<Run>) -> Work {
+    runs.into_iter().map(|run| Effect::Run(Box::new(run))).collect()
 }
 
-fn one(effect: Effect<Handler>) -> Work<Handler> {
+fn one(effect: Effect) -> Work {
     [effect].into_iter().collect()
 }
 
@@ -107,8 +107,8 @@ fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
     waits(&mut batches, &["a"]);
     let outcome = Ok(json::raw("{}".into()));
     let effects = [
-        Effect::Resume { run: RunId(0), context: context("6") },
-        Effect::Resume { run: RunId(9), context: context("7") },
+        Effect::Resume { run: RunId(0), context: Box::new(context("6")) },
+        Effect::Resume { run: RunId(9), context: Box::new(context("7")) },
         Effect::Answered { run: RunId(0), ask: AskId(0), outcome },
     ];
     batches.push(effects.into_iter().collect());
@@ -171,7 +171,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
         filter.set(dropped.handler(3)).expect("the first filter");
         Batches::new(filter, true)
     };
-    let mut components: Components<Handler> = Components::new(
+    let mut components: Components = Components::new(
         ServerFacts::declared(br#"{"name":"t","version":""}"#).expect("a declaration"),
     );
     let tool = br#"{"name":"a","inputSchema":{"type":"object"},"guarded":true}"#;

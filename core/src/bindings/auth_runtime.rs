@@ -18,7 +18,7 @@ pub struct AuthRuntime(Option<Runtime>);
 
 impl AuthRuntime {
     /// Starts the runtime, which sends the requests of the authentication; `None` if everybody may call.
-    pub fn start<H: Clone>(server: &EndpointServer<H>) -> io::Result<Option<Self>> {
+    pub fn start(server: &EndpointServer) -> io::Result<Option<Self>> {
         if !server.has_auth() {
             return Ok(None);
         }

@@ -19,7 +19,7 @@ pub struct IncomingBody {
 
 impl IncomingBody {
     /// Creates the count of a body, of which nothing was received yet.
-    pub fn new<H: Clone>(server: &EndpointServer<H>, head: &AdmittedHead) -> Self {
+    pub fn new(server: &EndpointServer, head: &AdmittedHead) -> Self {
         let options = ListenOptions::default();
         let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         Self { counted: server.unfinished_body(head), begun: clock::now(), timeouts }

@@ -10,7 +10,7 @@ use std::{
     thread::{Builder, available_parallelism},
 };
 
-use crate::driver::{EndpointServer, SharedHandler, Step, Work};
+use crate::driver::{EndpointServer, Step, Work};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -40,11 +40,11 @@ impl Default for ComputationThreads {
 
 impl ComputationThreads {
     /// Runs the work of a step at once, and on another thread what may take long and the work that results from it.
-    pub fn finish<H: SharedHandler>(
+    pub fn finish(
         &self,
-        server: &Arc<EndpointServer<H>>,
-        step: Step<H>,
-        run: impl Fn(Work<H>) + Send + 'static,
+        server: &Arc<EndpointServer>,
+        step: Step,
+        run: impl Fn(Work) + Send + 'static,
     ) {
         let (work, rest) = step.split();
         run(work);

@@ -46,7 +46,7 @@ impl AskedTogether {
     }
 
     /// Sends these questions of the set to the client.
-    pub fn send<H: Clone>(&self, unsent: Vec<Unsent>, server: &EndpointServer<H>) -> Work<H> {
+    pub fn send(&self, unsent: Vec<Unsent>, server: &EndpointServer) -> Work {
         let mut work = Work::default();
         for Unsent { at, question, problem } in unsent {
             let ask = AskId(self.first + at as u64);

@@ -35,17 +35,17 @@ use crate::{
 };
 
 /// Starts and stops handlers, and runs the timer.
-pub trait Shell<H>: Send + Sync {
-    fn run(&self, work: Work<H>);
+pub trait Shell: Send + Sync {
+    fn run(&self, work: Work);
 }
 
 /// A server of any number of peers.
-pub struct EndpointServer<H> {
+pub struct EndpointServer {
     /// The checks of a request that need no lock.
     admission: Admission,
     /// The configuration of the sessions of stateless requests, which read them before the lock is taken.
     sessions: RwLock<Arc<SessionConfig>>,
-    state: Mutex<EndpointState<H>>,
+    state: Mutex<EndpointState>,
     ledgers: Ledgers,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
@@ -57,15 +57,15 @@ pub struct EndpointServer<H> {
     ended: Notify,
 }
 
-impl<H: Clone> EndpointServer<H> {
-    pub fn new(components: Arc<Components<H>>, config: EndpointConfig) -> Arc<Self> {
+impl EndpointServer {
+    pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
         let keys = components.server.request_state_keys.clone();
         Self::started(Endpoint::new(components, config, &start()), &keys)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
     pub fn for_test(
-        components: Arc<Components<H>>,
+        components: Arc<Components>,
         config: EndpointConfig,
         test_mode: TestMode,
         facts: Option<HttpFacts>,
@@ -81,7 +81,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// `keys` are those that the servers of one address share.
-    fn started(endpoint: Endpoint<H>, keys: &[Vec<u8>]) -> Arc<Self> {
+    fn started(endpoint: Endpoint, keys: &[Vec<u8>]) -> Arc<Self> {
         let admission = endpoint.admission().clone();
         #[cfg(not(feature = "auth"))]
         let _ = keys;
@@ -145,7 +145,7 @@ impl<H: Clone> EndpointServer<H> {
         head: AdmittedHead,
         body: &[u8],
         outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Work<H>) {
+    ) -> (ExchangeId, Work) {
         let (exchange, step) = self.begin_request(head, body, outbox);
         (exchange, self.finish(step))
     }
@@ -156,7 +156,7 @@ impl<H: Clone> EndpointServer<H> {
         mut head: AdmittedHead,
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Step<H>) {
+    ) -> (ExchangeId, Step) {
         #[cfg(feature = "auth")]
         if let (Some(auth), true) = (&self.auth, head.is_proxied()) {
             if let Some(request) = head.into_proxied(body) {
@@ -180,7 +180,7 @@ impl<H: Clone> EndpointServer<H> {
         let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
         request.lift(exchange, &sessions);
         let input = EndpointInput::Request(exchange, request);
-        let insert = |state: &mut EndpointState<H>| {
+        let insert = |state: &mut EndpointState| {
             let sending = Sending::new(Reader::Exchange(exchange), outbox);
             state.exchanges.insert(exchange, sending);
         };
@@ -188,13 +188,13 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Ends an exchange whose peer left before the answer was complete.
-    pub fn disconnected(&self, exchange: ExchangeId) -> Work<H> {
-        let remove = |state: &mut EndpointState<H>| drop(state.exchanges.remove(&exchange));
+    pub fn disconnected(&self, exchange: ExchangeId) -> Work {
+        let remove = |state: &mut EndpointState| drop(state.exchanges.remove(&exchange));
         self.handle_after(remove, EndpointInput::Disconnected(exchange))
     }
 
     /// Ends the subscription of an exchange whose peer leaves too much unread.
-    pub fn cut_subscriptions(&self, exchange: ExchangeId) -> Work<H> {
+    pub fn cut_subscriptions(&self, exchange: ExchangeId) -> Work {
         self.handle(EndpointInput::CutSubscriptions(Reader::Exchange(exchange)))
     }
 
@@ -239,12 +239,12 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles one frame of a message connection.
-    pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work<H> {
+    pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work {
         self.finish(self.begin_message(connection, frame))
     }
 
     /// Handles one frame of a message connection, without the computations that may take long.
-    pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step<H> {
+    pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step {
         let frame = Frame::parse(frame);
         self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
@@ -256,7 +256,7 @@ impl<H: Clone> EndpointServer<H> {
         connection: ConnectionId,
         decoder: &mut LineDecoder,
         chunk: &[u8],
-    ) -> Step<H> {
+    ) -> Step {
         let (mut rest, mut step) = (chunk, Step::new(Work::default()));
         let mut state = self.lock();
         let mut now = clock::now();
@@ -289,38 +289,38 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles a frame of a message connection, or answers one that was discarded because of its length.
-    pub(crate) fn frame(&self, connection: ConnectionId, frame: framing::Frame<'_>) -> Work<H> {
+    pub(crate) fn frame(&self, connection: ConnectionId, frame: framing::Frame<'_>) -> Work {
         self.handle(input(connection, frame))
     }
 
     /// Answers a frame that was discarded because of its length.
-    pub fn too_long(&self, connection: ConnectionId, message: TooLong<'_>) -> Work<H> {
+    pub fn too_long(&self, connection: ConnectionId, message: TooLong<'_>) -> Work {
         self.handle(EndpointInput::TooLong(connection, message))
     }
 
     /// Ends the input of a message connection, whose peer sends nothing more.
-    pub fn end_of_input(&self, connection: ConnectionId) -> Work<H> {
+    pub fn end_of_input(&self, connection: ConnectionId) -> Work {
         self.handle(EndpointInput::EndOfInput(connection))
     }
 
     /// Ends a message connection that was closed.
-    pub fn connection_closed(&self, connection: ConnectionId) -> Work<H> {
-        let remove = |state: &mut EndpointState<H>| drop(state.connections.remove(&connection));
+    pub fn connection_closed(&self, connection: ConnectionId) -> Work {
+        let remove = |state: &mut EndpointState| drop(state.connections.remove(&connection));
         self.handle_after(remove, EndpointInput::ConnectionClosed(connection))
     }
 
     /// Ends subscriptions with their result and streams without a request; everything else continues.
-    pub fn end_streams(&self) -> Work<H> {
+    pub fn end_streams(&self) -> Work {
         self.handle(EndpointInput::EndStreams)
     }
 
     /// Rejects new requests and ends subscriptions with their result; calls in flight continue.
-    pub fn shut_down(&self) -> Work<H> {
+    pub fn shut_down(&self) -> Work {
         self.handle(EndpointInput::ShutDown)
     }
 
     /// Replaces the server's components; `changed` are the lists that differ.
-    pub fn set_components(&self, components: Arc<Components<H>>, changed: Vec<ListKind>) {
+    pub fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         self.update(EndpointInput::Components(components, changed));
         sessions.clone_from(self.lock().endpoint.session_config());
@@ -337,12 +337,12 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Stops everything in flight.
-    pub fn close(&self) -> Work<H> {
+    pub fn close(&self) -> Work {
         self.handle(EndpointInput::Closed)
     }
 
     /// Handles the deadlines that have come.
-    pub fn tick(&self) -> Work<H> {
+    pub fn tick(&self) -> Work {
         self.handle_after(|state| state.armed = None, EndpointInput::Tick)
     }
 
@@ -394,7 +394,7 @@ impl<H: Clone> EndpointServer<H> {
         self.until(|it| it.in_flight() == 0).await;
     }
 
-    async fn until(&self, is_so: impl Fn(&Endpoint<H>) -> bool) {
+    async fn until(&self, is_so: impl Fn(&Endpoint) -> bool) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
@@ -406,7 +406,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles an input whose caller takes no work, such as lines for the log: it is kept for the next one that does.
-    pub(super) fn update(&self, input: EndpointInput<'_, H>) {
+    pub(super) fn update(&self, input: EndpointInput<'_>) {
         let mut state = self.lock();
         let armed = state.armed;
         let mut work = state.handle(input).work;
@@ -419,25 +419,21 @@ impl<H: Clone> EndpointServer<H> {
         }
     }
 
-    pub(super) fn handle(&self, input: EndpointInput<'_, H>) -> Work<H> {
+    pub(super) fn handle(&self, input: EndpointInput<'_>) -> Work {
         self.handle_after(|_| (), input)
     }
 
     /// Changes the state and handles an input under one lock, and then runs the computations that may take long without it.
     fn handle_after(
         &self,
-        change: impl FnOnce(&mut EndpointState<H>),
-        input: EndpointInput<'_, H>,
-    ) -> Work<H> {
+        change: impl FnOnce(&mut EndpointState),
+        input: EndpointInput<'_>,
+    ) -> Work {
         self.finish(self.begin(change, input))
     }
 
     /// Changes the state and handles an input under one lock.
-    fn begin(
-        &self,
-        change: impl FnOnce(&mut EndpointState<H>),
-        input: EndpointInput<'_, H>,
-    ) -> Step<H> {
+    fn begin(&self, change: impl FnOnce(&mut EndpointState), input: EndpointInput<'_>) -> Step {
         let mut state = self.lock();
         change(&mut state);
         let step = state.handle(input);
@@ -447,7 +443,7 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
-    fn announce(&self, step: &Step<H>) {
+    fn announce(&self, step: &Step) {
         self.ended.notify_waiters();
         if step.work.wake.is_some() {
             self.rescheduled.notify_one();
@@ -455,11 +451,11 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Runs the computations of a step without the lock.
-    pub fn finish(&self, step: Step<H>) -> Work<H> {
+    pub fn finish(&self, step: Step) -> Work {
         step.finish(|it| self.begin(|_| (), EndpointInput::Computed(it)))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, EndpointState<H>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, EndpointState> {
         #[cfg(feature = "lock-waits")]
         return super::lock_waits::lock(&self.state);
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
@@ -468,14 +464,14 @@ impl<H: Clone> EndpointServer<H> {
     }
 }
 
-fn input<H>(connection: ConnectionId, frame: framing::Frame<'_>) -> EndpointInput<'_, H> {
+fn input(connection: ConnectionId, frame: framing::Frame<'_>) -> EndpointInput<'_> {
     match frame {
         framing::Frame::Line(line) => EndpointInput::Message(connection, Frame::parse(line)),
         framing::Frame::TooLong(message) => EndpointInput::TooLong(connection, message),
     }
 }
 
-impl<H> fmt::Debug for EndpointServer<H> {
+impl fmt::Debug for EndpointServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointServer").finish_non_exhaustive()
     }

@@ -12,18 +12,18 @@ use crate::{
 };
 
 /// One endpoint and the outboxes of its readers.
-pub(super) struct EndpointState<H> {
-    pub(super) endpoint: Endpoint<H>,
+pub(super) struct EndpointState {
+    pub(super) endpoint: Endpoint,
     pub(super) exchanges: FxHashMap<ExchangeId, Sending>,
     pub(super) connections: FxHashMap<ConnectionId, Sending>,
     /// Work that no caller could take yet.
-    pub(super) untaken: Work<H>,
+    pub(super) untaken: Work,
     /// The time for which the shell's timer is set.
     pub(super) armed: Option<Instant>,
 }
 
-impl<H: Clone> EndpointState<H> {
-    pub(super) fn new(endpoint: Endpoint<H>) -> Self {
+impl EndpointState {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
             exchanges: FxHashMap::default(),
@@ -33,14 +33,14 @@ impl<H: Clone> EndpointState<H> {
         }
     }
 
-    pub(super) fn handle(&mut self, input: EndpointInput<'_, H>) -> Step<H> {
+    pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> Step {
         let now = clock::now();
         self.pass(now, input);
         self.drain(now)
     }
 
     /// Passes an input to the endpoint, which others may follow before its output is taken.
-    pub(super) fn pass(&mut self, now: Instant, input: EndpointInput<'_, H>) {
+    pub(super) fn pass(&mut self, now: Instant, input: EndpointInput<'_>) {
         if let EndpointInput::Handler(run, event) = &input
             && event.is_report()
         {
@@ -50,7 +50,7 @@ impl<H: Clone> EndpointState<H> {
     }
 
     /// Delivers the output, and returns the work.
-    pub(super) fn drain(&mut self, now: Instant) -> Step<H> {
+    pub(super) fn drain(&mut self, now: Instant) -> Step {
         let mut step = Step::new(std::mem::take(&mut self.untaken));
         while let Some(output) = self.endpoint.poll() {
             let overtaken = match output {

@@ -14,9 +14,9 @@ use crate::{
     },
 };
 
-impl<H: Clone> EndpointServer<H> {
+impl EndpointServer {
     /// Ends a handler's run with its outcome, after which others may start.
-    pub fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work<H> {
+    pub fn done(&self, run: RunId, outcome: Result<Reply, Failure>) -> Work {
         if let Ok(Reply::Questions(questions)) = &outcome {
             // They may be large, and are checked once.
             for answers in self.brought_answers(run) {
@@ -38,7 +38,7 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Asks the client on behalf of a running handler, with params of the newest revision. The answer is in the work of a
     /// later input.
-    pub fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work<H> {
+    pub fn ask(&self, run: RunId, ask: AskId, question: Question) -> Work {
         // Its answer may have come with the request and be large; it is checked once.
         for answers in self.brought_answers(run) {
             answers.check(&question);
@@ -48,18 +48,12 @@ impl<H: Clone> EndpointServer<H> {
 
     /// Rejects the client's answer because of this problem and asks again, under another number. The answer, or the error that
     /// the retry limit is reached, is in the work of a later input.
-    pub fn ask_again(
-        &self,
-        run: RunId,
-        ask: AskId,
-        question: Question,
-        problem: String,
-    ) -> Work<H> {
+    pub fn ask_again(&self, run: RunId, ask: AskId, question: Question, problem: String) -> Work {
         self.handle_event(run, HandlerEvent::AskAgain { ask, question, problem })
     }
 
     /// Suspends a handler until its questions are answered. `blocks`: it holds a thread while it waits.
-    pub fn waits(&self, run: RunId, blocks: bool) -> Work<H> {
+    pub fn waits(&self, run: RunId, blocks: bool) -> Work {
         self.handle_event(run, HandlerEvent::Waits { blocks })
     }
 
@@ -75,12 +69,12 @@ impl<H: Clone> EndpointServer<H> {
     }
 
     /// Handles the host's reply to a request, after which handlers may start.
-    pub fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work<H> {
+    pub fn host_reply(&self, ticket: Ticket, reply: HostReply) -> Work {
         self.handle(EndpointInput::Host(ticket, reply))
     }
 
     /// Handles an event of a running handler, after which others may start or continue.
-    fn handle_event(&self, run: RunId, event: HandlerEvent) -> Work<H> {
+    fn handle_event(&self, run: RunId, event: HandlerEvent) -> Work {
         self.handle(EndpointInput::Handler(run, event))
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{EndpointServer, Ledgers, Outbox, SharedHandler, Shell, work::Step};
+use super::{EndpointServer, Ledgers, Outbox, Shell, work::Step};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -99,16 +99,16 @@ pub(crate) trait HostedEndpoint: Send + Sync {
     fn rescheduled(&self) -> Wait<'_>;
 }
 
-struct Hosted<H> {
-    server: Arc<EndpointServer<H>>,
-    shell: Arc<dyn Shell<H>>,
+struct Hosted {
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
     large_messages: Arc<Semaphore>,
 }
 
 /// Hides the handlers of an endpoint from the transports that serve it.
-pub(crate) fn hosted<H: SharedHandler>(
-    server: Arc<EndpointServer<H>>,
-    shell: Arc<dyn Shell<H>>,
+pub(crate) fn hosted(
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
 ) -> Arc<dyn HostedEndpoint> {
     let processors = available_parallelism().map_or(1, NonZero::get);
     Arc::new(Hosted { server, shell, large_messages: Arc::new(Semaphore::new(processors)) })
@@ -128,8 +128,8 @@ pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
     }
 }
 
-impl<H: SharedHandler> Hosted<H> {
-    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Step<H> {
+impl Hosted {
+    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Step {
         match frame {
             Frame::Line(line) => self.server.begin_message(connection, line),
             Frame::TooLong(message) => Step::new(self.server.too_long(connection, *message)),
@@ -137,7 +137,7 @@ impl<H: SharedHandler> Hosted<H> {
     }
 
     /// Runs the work of a step. Returns the part that may take long.
-    fn run(&self, step: Step<H>) -> Option<Rest> {
+    fn run(&self, step: Step) -> Option<Rest> {
         let (work, rest) = step.split();
         self.shell.run(work);
         let rest = rest?;
@@ -146,7 +146,7 @@ impl<H: SharedHandler> Hosted<H> {
     }
 }
 
-impl<H: SharedHandler> HostedEndpoint for Hosted<H> {
+impl HostedEndpoint for Hosted {
     fn admission(&self) -> &Admission {
         self.server.admission()
     }

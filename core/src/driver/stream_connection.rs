@@ -20,20 +20,20 @@ const MAX_IN_FLIGHT: usize = 10_000;
 
 /// The only connection of an endpoint, and the writer of its frames.
 #[derive(Debug)]
-pub struct StreamConnection<H> {
-    server: Arc<EndpointServer<H>>,
+pub struct StreamConnection {
+    server: Arc<EndpointServer>,
     id: ConnectionId,
     writer: BatchWriter,
 }
 
-impl<H: Clone> StreamConnection<H> {
-    pub fn new(components: Arc<Components<H>>, output: File) -> Arc<Self> {
+impl StreamConnection {
+    pub fn new(components: Arc<Components>, output: File) -> Arc<Self> {
         Self::opened(EndpointServer::new(components, config()), output)
     }
 
     /// Serves a test; `facts` are the principal and headers of every call.
     pub fn for_test(
-        components: Arc<Components<H>>,
+        components: Arc<Components>,
         output: File,
         test_mode: TestMode,
         facts: Option<HttpFacts>,
@@ -42,17 +42,17 @@ impl<H: Clone> StreamConnection<H> {
     }
 
     /// Returns the endpoint, which has this connection only.
-    pub fn server(&self) -> &Arc<EndpointServer<H>> {
+    pub fn server(&self) -> &Arc<EndpointServer> {
         &self.server
     }
 
     /// Handles a chunk of input. Replies are queued, not yet written.
-    pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work<H> {
+    pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work {
         self.server.finish(self.server.begin_lines(self.id, decoder, chunk))
     }
 
     /// Handles the end of the input. A last line without a newline counts, and pending questions fail.
-    pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work<H> {
+    pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work {
         let last = decoder.finish();
         let mut work = last.map_or_else(Work::default, |it| self.server.frame(self.id, it));
         work.extend(self.server.end_of_input(self.id));
@@ -102,7 +102,7 @@ impl<H: Clone> StreamConnection<H> {
         self.writer.is_broken()
     }
 
-    fn opened(server: Arc<EndpointServer<H>>, output: File) -> Arc<Self> {
+    fn opened(server: Arc<EndpointServer>, output: File) -> Arc<Self> {
         let writer = BatchWriter::new(output);
         let id = server.connect(None, None, Box::new(writer.clone()));
         Arc::new(Self { server, id, writer })

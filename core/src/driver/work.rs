@@ -2,7 +2,6 @@
 
 use std::{
     collections::{VecDeque, vec_deque},
-    fmt,
     time::Instant,
 };
 
@@ -10,27 +9,16 @@ use crate::engine::{Computation, Computed, Effect, Run, RunId, Ticket};
 
 /// Work for the host, in the order in which the engine decided it. A run whose call was cancelled before the host took it is not
 /// in it, nor is a request that is not needed any more.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "handlers that are not run are never answered"]
-pub struct Work<H> {
-    effects: VecDeque<Effect<H>>,
+pub struct Work {
+    effects: VecDeque<Effect>,
     /// The new time of the next tick, which is earlier than before.
     pub wake: Option<Instant>,
 }
 
-/// A handler that several threads share. The host chooses its type.
-pub trait SharedHandler: Clone + fmt::Debug + Send + Sync + 'static {}
-
-impl<T: Clone + fmt::Debug + Send + Sync + 'static> SharedHandler for T {}
-
-impl<H> Default for Work<H> {
-    fn default() -> Self {
-        Self { effects: VecDeque::new(), wake: None }
-    }
-}
-
-impl<H> FromIterator<Effect<H>> for Work<H> {
-    fn from_iter<I: IntoIterator<Item = Effect<H>>>(effects: I) -> Self {
+impl FromIterator<Effect> for Work {
+    fn from_iter<I: IntoIterator<Item = Effect>>(effects: I) -> Self {
         let mut work = Self::default();
         for effect in effects {
             work.push(effect);
@@ -39,32 +27,32 @@ impl<H> FromIterator<Effect<H>> for Work<H> {
     }
 }
 
-impl<H> IntoIterator for Work<H> {
-    type Item = Effect<H>;
-    type IntoIter = vec_deque::IntoIter<Effect<H>>;
+impl IntoIterator for Work {
+    type Item = Effect;
+    type IntoIter = vec_deque::IntoIter<Effect>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.effects.into_iter()
     }
 }
 
-impl<H> Work<H> {
+impl Work {
     pub fn is_empty(&self) -> bool {
         self.effects.is_empty() && self.wake.is_none()
     }
 
     /// Returns the handlers that are to be run.
-    pub fn runs(&self) -> impl Iterator<Item = &Run<H>> {
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
         self.effects.iter().filter_map(|effect| match effect {
-            Effect::Run(run) => Some(run),
+            Effect::Run(run) => Some(&**run),
             _ => None,
         })
     }
 
     /// Returns the handlers that are to be run, for changes of their inputs.
-    pub fn runs_mut(&mut self) -> impl Iterator<Item = &mut Run<H>> {
+    pub fn runs_mut(&mut self) -> impl Iterator<Item = &mut Run> {
         self.effects.iter_mut().filter_map(|effect| match effect {
-            Effect::Run(run) => Some(run),
+            Effect::Run(run) => Some(&mut **run),
             _ => None,
         })
     }
@@ -75,7 +63,7 @@ impl<H> Work<H> {
     }
 
     /// Takes what comes first.
-    pub fn pop(&mut self) -> Option<Effect<H>> {
+    pub fn pop(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
 
@@ -91,7 +79,7 @@ impl<H> Work<H> {
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
 
-    pub(super) fn push(&mut self, effect: Effect<H>) {
+    pub(super) fn push(&mut self, effect: Effect) {
         let is_over = match effect {
             Effect::Cancel(run) => self.take_back(run),
             Effect::CancelHost(ticket) => self.take_request_back(ticket),
@@ -113,7 +101,7 @@ impl<H> Work<H> {
         self.remove(|effect| matches!(effect, Effect::Host(it, _) if *it == ticket))
     }
 
-    fn remove(&mut self, is_it: impl Fn(&Effect<H>) -> bool) -> bool {
+    fn remove(&mut self, is_it: impl Fn(&Effect) -> bool) -> bool {
         let place = self.effects.iter().position(is_it);
         place.and_then(|at| self.effects.remove(at)).is_some()
     }
@@ -122,18 +110,18 @@ impl<H> Work<H> {
 /// The work of one input, and computations that may take long.
 #[derive(Debug)]
 #[must_use = "what is not computed is never answered"]
-pub struct Step<H> {
-    pub(super) work: Work<H>,
-    pub(super) computations: Vec<Computation<H>>,
+pub struct Step {
+    pub(super) work: Work,
+    pub(super) computations: Vec<Computation>,
 }
 
-impl<H: Clone> Step<H> {
-    pub(super) fn new(work: Work<H>) -> Self {
+impl Step {
+    pub(super) fn new(work: Work) -> Self {
         Self { work, computations: Vec::new() }
     }
 
     /// Returns the work that is ready, and the rest, which may take long, if there is any.
-    pub(crate) fn split(self) -> (Work<H>, Option<Self>) {
+    pub(crate) fn split(self) -> (Work, Option<Self>) {
         let Self { work, computations } = self;
         let rest = (!computations.is_empty()).then(|| Self { work: Work::default(), computations });
         (work, rest)
@@ -147,14 +135,14 @@ impl<H: Clone> Step<H> {
 
     /// Runs the computations outside the lock; `handle` handles each result under it.
     #[inline]
-    pub(super) fn finish(mut self, handle: impl FnMut(Computed<H>) -> Self) -> Work<H> {
+    pub(super) fn finish(mut self, handle: impl FnMut(Computed) -> Self) -> Work {
         if !self.computations.is_empty() {
             self.compute(handle);
         }
         self.work
     }
 
-    fn compute(&mut self, mut handle: impl FnMut(Computed<H>) -> Self) {
+    fn compute(&mut self, mut handle: impl FnMut(Computed) -> Self) {
         while !self.computations.is_empty() {
             for computation in std::mem::take(&mut self.computations) {
                 self.extend(handle(computation.run()));
@@ -180,7 +168,7 @@ mod tests {
             (Some(later), None, Some(later)),
             (None, None, None),
         ] {
-            let mut work = Work::<()> { wake: first, ..Work::default() };
+            let mut work = Work { wake: first, ..Work::default() };
             work.extend(Work { wake: second, ..Work::default() });
             assert_eq!(work.wake, kept);
         }

@@ -33,7 +33,7 @@ pub(super) struct Opening {
     pub(super) may_share: bool,
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Begins a request. If it concerns components with restricted visibility, the host is asked first.
     pub(crate) fn begin(&mut self, now: Instant, peer: PeerId, call: Call) -> (CallId, CallEvent) {
         let id = self.calls.number();
@@ -89,7 +89,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         opening: Opening,
-        dispatch: Dispatch<H>,
+        dispatch: Dispatch,
     ) -> CallEvent {
         let Opening { context, round, replayed, may_share } = opening;
         let job = match dispatch {
@@ -112,7 +112,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Starts a handler, or queues it if its tool is at its limit.
-    pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start<H>) {
+    pub(super) fn admit(&mut self, now: Instant, origin: Origin, start: Start) {
         match start.job.result_builder.concurrency() {
             None => self.start(now, origin, start, None),
             Some((tool, limit)) => {
@@ -131,7 +131,7 @@ impl<H: Clone> Engine<H> {
         &mut self,
         now: Instant,
         origin: Origin,
-        start: Start<H>,
+        start: Start,
         turn: Option<String>,
     ) {
         let weight = start.weight();
@@ -142,14 +142,14 @@ impl<H: Clone> Engine<H> {
         let (wire, joined) = (context.wire(), Vec::new());
         let running = Running { run, result_builder, turn, timeout, wire, replay, read, joined };
         self.calls.put(origin, weight, deadline, State::Running(running));
-        self.effects.push_back(Effect::Run(Run {
+        self.effects.push_back(Effect::Run(Box::new(Run {
             id: run,
             handler,
             input,
             context,
             is_notification: false,
             middleware_frame,
-        }));
+        })));
     }
 
     /// Ends a run's place in the concurrency limit of its tool; the next queued call takes it.
@@ -216,15 +216,15 @@ impl Opening {
     }
 }
 
-impl<H: Clone> Start<H> {
+impl Start {
     /// Returns the bytes of input.
     pub(super) fn weight(&self) -> usize {
         self.job.input.len().max(self.context.weight)
     }
 }
 
-impl<H: Clone> ReplayState<H> {
-    fn new(request: Request, job: &Job<H>, context: &CallContext) -> Self {
+impl ReplayState {
+    fn new(request: Request, job: &Job, context: &CallContext) -> Self {
         Self {
             request,
             handler: job.handler.clone(),

@@ -20,7 +20,7 @@ const MAX_STALE_DEADLINES: usize = 1_024;
 
 /// A request or a notification that is being handled.
 #[derive(Debug)]
-pub(super) struct Call<H> {
+pub(super) struct Call {
     pub(super) peer: PeerId,
     /// The request's number in its session. The request of a suspended handler may be answered already.
     pub(super) key: InboundKey,
@@ -29,7 +29,7 @@ pub(super) struct Call<H> {
     pub(super) weight: usize,
     /// The time at which the state ends by itself.
     pub(super) deadline: Option<Instant>,
-    pub(super) state: State<H>,
+    pub(super) state: State,
 }
 
 /// The number and bytes of what is kept for calls.
@@ -51,9 +51,9 @@ pub struct Load {
 }
 
 /// All calls. Every change of a call passes through here, so that the totals are right.
-#[derive(Debug)]
-pub(super) struct CallTable<H> {
-    calls: FxHashMap<CallId, Call<H>>,
+#[derive(Debug, Default)]
+pub(super) struct CallTable {
+    calls: FxHashMap<CallId, Call>,
     runs: FxHashMap<RunId, CallId>,
     /// Requests to the host that have no reply yet.
     tickets: FxHashMap<Ticket, CallId>,
@@ -65,23 +65,7 @@ pub(super) struct CallTable<H> {
     next_ticket: u64,
 }
 
-impl<H> Default for CallTable<H> {
-    fn default() -> Self {
-        Self {
-            calls: FxHashMap::default(),
-            runs: FxHashMap::default(),
-            tickets: FxHashMap::default(),
-            deadlines: BinaryHeap::new(),
-            load: Load::default(),
-            by_client: FxHashMap::default(),
-            next_call: 0,
-            next_run: 0,
-            next_ticket: 0,
-        }
-    }
-}
-
-impl<H> CallTable<H> {
+impl CallTable {
     /// Returns the number of a new call.
     pub(super) fn number(&mut self) -> CallId {
         let call = CallId(self.next_call);
@@ -95,7 +79,7 @@ impl<H> CallTable<H> {
         origin: Origin,
         weight: usize,
         deadline: Option<Instant>,
-        state: State<H>,
+        state: State,
     ) {
         let Origin { call: id, peer, key, client } = origin;
         let call = Call { peer, key, client, weight, deadline, state };
@@ -107,17 +91,17 @@ impl<H> CallTable<H> {
         self.add(client, after);
     }
 
-    pub(super) fn get(&self, id: CallId) -> Option<&Call<H>> {
+    pub(super) fn get(&self, id: CallId) -> Option<&Call> {
         self.calls.get(&id)
     }
 
     /// Returns the running or suspended handler of a call.
-    pub(super) fn running(&self, id: CallId) -> Option<&Running<H>> {
+    pub(super) fn running(&self, id: CallId) -> Option<&Running> {
         self.calls.get(&id)?.state.running()
     }
 
     /// Returns the handlers that run, in no order.
-    pub(super) fn all_running(&self) -> impl Iterator<Item = &Running<H>> {
+    pub(super) fn all_running(&self) -> impl Iterator<Item = &Running> {
         self.calls.values().filter_map(|call| match &call.state {
             State::Running(running) => Some(running),
             _ => None,
@@ -128,7 +112,7 @@ impl<H> CallTable<H> {
     pub(super) fn update<R>(
         &mut self,
         id: CallId,
-        change: impl FnOnce(&mut Call<H>) -> R,
+        change: impl FnOnce(&mut Call) -> R,
     ) -> Option<R> {
         let call = self.calls.get_mut(&id)?;
         let (before, until) = (call.load(), call.deadline);
@@ -149,12 +133,12 @@ impl<H> CallTable<H> {
     pub(super) fn update_running<R>(
         &mut self,
         id: CallId,
-        change: impl FnOnce(&mut Running<H>) -> R,
+        change: impl FnOnce(&mut Running) -> R,
     ) -> Option<R> {
         self.update(id, |call| call.state.running_mut().map(change)).flatten()
     }
 
-    pub(super) fn remove(&mut self, id: CallId) -> Option<Call<H>> {
+    pub(super) fn remove(&mut self, id: CallId) -> Option<Call> {
         let call = self.calls.remove(&id)?;
         self.subtract(call.client, call.load());
         self.remove_stale_deadlines();
@@ -277,11 +261,11 @@ impl<H> CallTable<H> {
     }
 }
 
-fn is_current<H>(calls: &FxHashMap<CallId, Call<H>>, at: Instant, call: CallId) -> bool {
+fn is_current(calls: &FxHashMap<CallId, Call>, at: Instant, call: CallId) -> bool {
     calls.get(&call).is_some_and(|it| it.deadline == Some(at))
 }
 
-impl<H> Call<H> {
+impl Call {
     /// Returns the call with this number and the request that it answers.
     pub(super) fn origin(&self, id: CallId) -> Origin {
         Origin { call: id, peer: self.peer, key: self.key, client: self.client }

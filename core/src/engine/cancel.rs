@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{router::Failure, session::server::CallContext};
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Ends a call whose request was cancelled, or whose connection closed.
     pub(crate) fn cancel(&mut self, now: Instant, id: CallId) {
         // The answer with its questions is not delivered yet, so nobody can bring answers.
@@ -98,7 +98,7 @@ impl<H: Clone> Engine<H> {
         &mut self,
         now: Instant,
         origin: Origin,
-        mut running: Running<H>,
+        mut running: Running,
         is_waiting: bool,
     ) -> Delivery {
         let failure = match is_waiting {
@@ -119,7 +119,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         call: CallId,
         (weight, deadline): (usize, Option<Instant>),
-        mut running: Running<H>,
+        mut running: Running,
     ) {
         self.promote_read(now, call, &mut running);
         if let Some((next, context)) = self.promote_round(&mut running) {
@@ -132,7 +132,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Removes one of the requests that joined a handler's round, for the handler to continue with; the others join it.
-    fn promote_round(&mut self, running: &mut Running<H>) -> Option<(Origin, CallContext)> {
+    fn promote_round(&mut self, running: &mut Running) -> Option<(Origin, CallContext)> {
         let (next, context) = loop {
             let id = running.joined.pop()?;
             let Some(entry) = self.calls.remove(id) else { continue };
@@ -158,7 +158,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Stops a handler whose request was cancelled.
-    fn end(&mut self, running: &Running<H>) {
+    fn end(&mut self, running: &Running) {
         if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
             self.rounds.forget(round);
         }

@@ -20,31 +20,31 @@ pub const MAX_UNDER_LOCK: usize = 64 * 1024;
 
 /// A computation that may take long. [`run`](Self::run) needs no lock and changes nothing.
 #[derive(Debug)]
-pub struct Computation<H>(Kind<H>);
+pub struct Computation(Kind);
 
 #[derive(Debug)]
-enum Kind<H> {
-    Dispatch(Ticket, DispatchJob<H>),
+enum Kind {
+    Dispatch(Ticket, DispatchJob),
     /// The conversion of a handler's reply into the answer.
-    Resolve(RunId, ResultBuilder<H>, Reply),
+    Resolve(RunId, ResultBuilder, Reply),
     /// The check of a client's answer to a question.
     CheckAnswer(CallId, AskId, ReceivedAnswer),
 }
 
 /// The result of a [`Computation`].
 #[derive(Debug)]
-pub struct Computed<H>(Outcome<H>);
+pub struct Computed(Outcome);
 
 #[derive(Debug)]
-enum Outcome<H> {
-    Dispatched(Ticket, Dispatched<H>),
+enum Outcome {
+    Dispatched(Ticket, Dispatched),
     Resolved(RunId, Result<Resolution, Failure>),
     AnswerChecked(CallId, AskId, Result<Raw, String>),
 }
 
-impl<H: Clone> Computation<H> {
+impl Computation {
     /// Computes the result, which is passed to the engine.
-    pub fn run(self) -> Computed<H> {
+    pub fn run(self) -> Computed {
         Computed(match self.0 {
             Kind::Dispatch(ticket, job) => Outcome::Dispatched(ticket, job.run()),
             Kind::Resolve(run, builder, reply) => Outcome::Resolved(run, builder.resolve(reply)),
@@ -55,8 +55,8 @@ impl<H: Clone> Computation<H> {
     }
 }
 
-impl<H> Computation<H> {
-    pub(super) fn dispatch(ticket: Ticket, job: DispatchJob<H>) -> Self {
+impl Computation {
+    pub(super) fn dispatch(ticket: Ticket, job: DispatchJob) -> Self {
         Self(Kind::Dispatch(ticket, job))
     }
 
@@ -79,13 +79,9 @@ impl<H> Computation<H> {
     }
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Handles the result of a computation. Returns the event for the session of its call.
-    pub(crate) fn handle_computed(
-        &mut self,
-        now: Instant,
-        computed: Computed<H>,
-    ) -> Option<Delivery> {
+    pub(crate) fn handle_computed(&mut self, now: Instant, computed: Computed) -> Option<Delivery> {
         match computed.0 {
             Outcome::Dispatched(ticket, dispatched) => {
                 self.handle_dispatched(now, ticket, dispatched)

@@ -18,8 +18,8 @@ use crate::{
 
 /// The dispatch of one request.
 #[derive(Debug)]
-pub(super) struct DispatchJob<H> {
-    components: Arc<Components<H>>,
+pub(super) struct DispatchJob {
+    components: Arc<Components>,
     request: Request,
     raw_params: Option<Raw>,
     visibility: Visibility,
@@ -31,15 +31,15 @@ pub(super) struct DispatchJob<H> {
 
 /// The result of a [`DispatchJob`].
 #[derive(Debug)]
-pub(super) struct Dispatched<H> {
-    pub(super) dispatch: Dispatch<H>,
+pub(super) struct Dispatched {
+    pub(super) dispatch: Dispatch,
     pub(super) opening: Box<Opening>,
 }
 
-impl<H: Clone> DispatchJob<H> {
+impl DispatchJob {
     /// Returns the answer to the request, or the handler run that computes it. Answers to the open questions are checked, so
     /// that the engine need not do it.
-    pub(super) fn run(self) -> Dispatched<H> {
+    pub(super) fn run(self) -> Dispatched {
         let Self { components, request, raw_params, visibility, cursors, opening, questions } =
             self;
         for question in &questions {
@@ -50,7 +50,7 @@ impl<H: Clone> DispatchJob<H> {
     }
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Dispatches a request outside the lock.
     pub(super) fn dispatch_outside(
         &mut self,
@@ -82,7 +82,7 @@ impl<H: Clone> Engine<H> {
         &mut self,
         now: Instant,
         ticket: Ticket,
-        dispatched: Dispatched<H>,
+        dispatched: Dispatched,
     ) -> Option<Delivery> {
         let id = self.calls.take_ticket(ticket)?;
         let entry = self.calls.remove(id)?;

@@ -67,7 +67,7 @@ pub(super) enum Finished {
     Resolved(Resolution),
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Handles a report of a handler. Returns the event for its session. With `is_lagging`, when the client leaves too much
     /// unread, progress is dropped and log messages are delayed.
     pub(crate) fn handle_event(
@@ -189,7 +189,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Removes a call from the table whose handler runs, waits for requests or is queued with answers.
-    pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running<H>)> {
+    pub(super) fn take_running(&mut self, call: CallId) -> Option<(Origin, Running)> {
         let entry = self.calls.remove(call)?;
         let origin = entry.origin(call);
         let mut running = match entry.state {
@@ -217,7 +217,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Removes a suspended handler that has its answers from the queue of its tool.
-    pub(super) fn leave_line(&mut self, call: CallId, running: &Running<H>) {
+    pub(super) fn leave_line(&mut self, call: CallId, running: &Running) {
         if let Some((tool, _)) = running.result_builder.concurrency() {
             self.lines.forget(&tool, call);
         }
@@ -228,7 +228,7 @@ impl<H: Clone> Engine<H> {
         &mut self,
         now: Instant,
         call: CallId,
-        running: &mut Running<H>,
+        running: &mut Running,
         answer: &Result<Response, Fault>,
     ) {
         if let Some(read) = running.read.take() {
@@ -261,7 +261,7 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    pub(super) fn fault(&mut self, result_builder: &ResultBuilder<H>, failure: Failure) -> Fault {
+    pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
         let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
@@ -275,7 +275,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Reports keys in a result's `_meta` that the specification does not allow, once each.
-    fn check_meta(&mut self, result_builder: &ResultBuilder<H>, answer: &Result<Response, Fault>) {
+    fn check_meta(&mut self, result_builder: &ResultBuilder, answer: &Result<Response, Fault>) {
         let Some(meta) = answer.as_ref().ok().and_then(Response::meta) else { return };
         for problem in router::meta_problems(&meta) {
             let text = format!("{} answered with _meta: {problem}", result_builder.place());
@@ -287,7 +287,7 @@ impl<H: Clone> Engine<H> {
 }
 
 impl Finished {
-    pub(super) fn resolve<H>(self, builder: &ResultBuilder<H>) -> Result<Resolution, Failure> {
+    pub(super) fn resolve(self, builder: &ResultBuilder) -> Result<Resolution, Failure> {
         match self {
             Self::Reply(reply) => builder.resolve(reply),
             Self::Resolved(resolution) => Ok(resolution),

@@ -58,7 +58,7 @@ impl HostReply {
     }
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Sends a request to the host. Its reply goes to the continuation.
     pub(super) fn ask_host(
         &mut self,

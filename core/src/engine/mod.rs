@@ -48,7 +48,7 @@ pub(crate) use crate::session::server::CallEvent;
 use crate::{
     error::Fault,
     protocol::{ClientKey, Implementation, Method, Question, Raw, Response, is_within_share, json},
-    router::{Components, Failure, MiddlewareFrame, RoundLimits},
+    router::{Components, Failure, Handler, MiddlewareFrame, RoundLimits},
     session::{
         InboundKey,
         asking::AskId,
@@ -75,13 +75,13 @@ pub(crate) struct Delivery {
 
 /// Work for the host, in the order in which the engine decided it.
 #[derive(Debug)]
-pub enum Effect<H> {
+pub enum Effect {
     /// Run this handler and report back that it is done.
-    Run(Run<H>),
+    Run(Box<Run>),
     /// Stop this handler: its request was cancelled, or its connection closed.
     Cancel(RunId),
     /// A suspended handler goes on for a new request, in these circumstances.
-    Resume { run: RunId, context: CallContext },
+    Resume { run: RunId, context: Box<CallContext> },
     /// The client's answer to a running handler.
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
     /// Answer this request with `EndpointInput::Host`.
@@ -96,17 +96,17 @@ pub enum Effect<H> {
 
 /// A handler to be run, with its input and context.
 #[derive(Debug)]
-pub struct Run<H> {
+pub struct Run {
     /// The number under which the handler reports.
     pub id: RunId,
-    pub handler: H,
+    pub handler: Handler,
     /// The handler's input: a JSON object.
     pub input: String,
     pub context: CallContext,
     /// True for a notification, which has no answer.
     pub is_notification: bool,
     /// Middleware is to be run around the handler.
-    pub middleware_frame: Option<Box<MiddlewareFrame<H>>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame>>,
 }
 
 /// The answer to a request other than the one that is being handled.
@@ -119,16 +119,16 @@ pub(crate) struct LateAnswer {
 
 /// All calls of any number of peers. A [`PeerSession`] drives it for each of them.
 #[derive(Debug)]
-pub(crate) struct Engine<H> {
-    components: Arc<Components<H>>,
-    calls: CallTable<H>,
+pub(crate) struct Engine {
+    components: Arc<Components>,
+    calls: CallTable,
     lines: Lines,
     rounds: Rounds,
     read_cache: ReadCache,
     sealing: Sealing,
     test_mode: Option<TestMode>,
-    effects: VecDeque<Effect<H>>,
-    computations: VecDeque<Computation<H>>,
+    effects: VecDeque<Effect>,
+    computations: VecDeque<Computation>,
     late: VecDeque<LateAnswer>,
     /// Numbers questions that the engine asks for handlers which returned them.
     next_ask: u64,
@@ -137,8 +137,8 @@ pub(crate) struct Engine<H> {
     reported: HashSet<String>,
 }
 
-impl<H: Clone> Engine<H> {
-    pub(crate) fn new(components: Arc<Components<H>>, start: &Start) -> Self {
+impl Engine {
+    pub(crate) fn new(components: Arc<Components>, start: &Start) -> Self {
         Self {
             sealing: Sealing::new(
                 &components.server.info.name,
@@ -161,7 +161,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Replaces what the server offers; `changed` are the lists that differ.
-    pub(crate) fn set_components(&mut self, components: Arc<Components<H>>, changed: &[ListKind]) {
+    pub(crate) fn set_components(&mut self, components: Arc<Components>, changed: &[ListKind]) {
         if changed.contains(&ListKind::Resources) {
             self.read_cache.clear();
         }
@@ -173,11 +173,11 @@ impl<H: Clone> Engine<H> {
         self.read_cache.forget(uri);
     }
 
-    pub(crate) fn next_effect(&mut self) -> Option<Effect<H>> {
+    pub(crate) fn next_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    pub(crate) fn next_computation(&mut self) -> Option<Computation<H>> {
+    pub(crate) fn next_computation(&mut self) -> Option<Computation> {
         self.computations.pop_front()
     }
 
@@ -242,7 +242,7 @@ impl<H: Clone> Engine<H> {
         (ask, question.method, question.params)
     }
 
-    pub(crate) fn log(&mut self, effect: Effect<H>) {
+    pub(crate) fn log(&mut self, effect: Effect) {
         self.effects.push_back(effect);
     }
 
@@ -260,7 +260,7 @@ pub fn abandoned() -> Failure {
     }
 }
 
-pub(crate) fn session_config<H>(components: &Components<H>, start: &Start) -> Arc<SessionConfig> {
+pub(crate) fn session_config(components: &Components, start: &Start) -> Arc<SessionConfig> {
     Arc::new(SessionConfig {
         server_info: server_info(&components.server.info),
         revisions: components.server.revisions.clone(),
@@ -272,9 +272,9 @@ pub(crate) fn session_config<H>(components: &Components<H>, start: &Start) -> Ar
 }
 
 /// The configuration of sessions for these components, where it differs from `config`.
-pub(crate) fn changed_config<H>(
+pub(crate) fn changed_config(
     config: &SessionConfig,
-    components: &Components<H>,
+    components: &Components,
 ) -> Option<Arc<SessionConfig>> {
     let (replaced, routed) = (components.replaced(), components.routed());
     let is_same = replaced == config.replaced && routed == config.routed;

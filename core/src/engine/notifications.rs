@@ -18,7 +18,7 @@ use crate::{
     wire,
 };
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Returns whether a handler is registered for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
@@ -41,14 +41,14 @@ impl<H: Clone> Engine<H> {
         let notified = Notified { run, wire: context.wire(), rejected, asked };
         let origin = Origin { call, peer, key, client: context.client_key() };
         self.calls.put(origin, context.weight, None, State::Notified(Box::new(notified)));
-        self.effects.push_back(Effect::Run(Run {
+        self.effects.push_back(Effect::Run(Box::new(Run {
             id: run,
             handler,
             middleware_frame: self.components.middleware_frame_of(method, &params),
             input: String::from(Box::<str>::from(params)),
             context,
             is_notification: true,
-        }));
+        })));
         Some(call)
     }
 

@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// The context in which a session handles one input.
-pub(crate) struct Pump<'a, H> {
+pub(crate) struct Pump<'a> {
     pub(crate) now: Instant,
-    pub(crate) engine: &'a mut Engine<H>,
+    pub(crate) engine: &'a mut Engine,
     /// The HTTP request that is being handled.
     pub(crate) facts: Option<&'a Arc<HttpFacts>>,
 }
@@ -118,9 +118,9 @@ impl PeerSession {
     /// Passes an input to the session, the resulting calls to the engine, and frames to `send`, with the stream to write
     /// to or `None` for the peer as a whole. Messages that belong to no request go to `stream`.
     #[inline]
-    pub(crate) fn handle<H: Clone>(
+    pub(crate) fn handle(
         &mut self,
-        pump: &mut Pump<'_, H>,
+        pump: &mut Pump<'_>,
         stream: u64,
         input: session::Input<'_>,
         mut send: impl FnMut(Option<u64>, OutgoingFrame),
@@ -143,9 +143,9 @@ impl PeerSession {
 
     /// Passes the calls of what the session has handled to the engine. Messages that belong to no request go to `current`.
     #[inline]
-    pub(crate) fn drain<H: Clone>(
+    pub(crate) fn drain(
         &mut self,
-        pump: &mut Pump<'_, H>,
+        pump: &mut Pump<'_>,
         current: u64,
         emit: &mut impl FnMut(Option<u64>, OutgoingFrame),
     ) {
@@ -212,7 +212,7 @@ impl PeerSession {
     }
 
     /// Adds the parts of the context that the message does not contain.
-    fn introduce<H>(&self, pump: &Pump<'_, H>, context: &mut CallContext) {
+    fn introduce(&self, pump: &Pump<'_>, context: &mut CallContext) {
         context.http = pump.facts.cloned();
         let (principal, remote) = match pump.facts {
             Some(facts) => (&facts.principal, facts.remote),
@@ -222,7 +222,7 @@ impl PeerSession {
         context.remote = remote;
     }
 
-    fn begin<H: Clone>(&mut self, pump: &mut Pump<'_, H>, stream: u64, mut call: session::Call) {
+    fn begin(&mut self, pump: &mut Pump<'_>, stream: u64, mut call: session::Call) {
         let (key, weight) = (call.key, call.context.weight);
         self.introduce(pump, &mut call.context);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
@@ -233,9 +233,9 @@ impl PeerSession {
         self.machine.handle(session::Input::Call(key, event));
     }
 
-    fn notify<H: Clone>(
+    fn notify(
         &mut self,
-        pump: &mut Pump<'_, H>,
+        pump: &mut Pump<'_>,
         key: InboundKey,
         method: &MethodName,
         params: Raw,

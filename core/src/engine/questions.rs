@@ -25,7 +25,7 @@ enum Later {
     TooMany,
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Handles a question of a running handler, which is sent as a request unless it is answered otherwise.
     pub(super) fn ask(
         &mut self,
@@ -179,7 +179,7 @@ impl<H: Clone> Engine<H> {
     fn update_replay<R>(
         &mut self,
         call: CallId,
-        change: impl FnOnce(&mut ReplayState<H>) -> R,
+        change: impl FnOnce(&mut ReplayState) -> R,
     ) -> Option<R> {
         self.calls.update_running(call, |it| it.replay.as_deref_mut().map(change)).flatten()
     }
@@ -246,7 +246,7 @@ impl<H: Clone> Engine<H> {
     }
 }
 
-impl<H: Clone> ReplayState<H> {
+impl ReplayState {
     /// Counts questions, because a handler that asks in a loop must end.
     pub(super) fn count(&mut self, questions: usize) -> Result<(), Fault> {
         self.questions += questions;
@@ -321,7 +321,7 @@ fn crowded() -> Fault {
 }
 
 /// Returns all answers and steps of a handler so far.
-pub(super) fn journal<H>(replay: &ReplayState<H>) -> asking::Journal {
+pub(super) fn journal(replay: &ReplayState) -> asking::Journal {
     replay.context.answers.journal().then(&replay.recorded)
 }
 

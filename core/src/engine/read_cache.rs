@@ -56,14 +56,9 @@ pub(super) struct Read {
     keep: Duration,
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Answers a read from the cache, joins it to one in progress, or starts it.
-    pub(super) fn admit_read(
-        &mut self,
-        now: Instant,
-        origin: Origin,
-        start: Start<H>,
-    ) -> CallEvent {
+    pub(super) fn admit_read(&mut self, now: Instant, origin: Origin, start: Start) -> CallEvent {
         let Some(read) = kept_read(&start) else {
             self.admit(now, origin, start);
             return CallEvent::Nothing;
@@ -97,7 +92,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Called when a read is cancelled: the next call that joined it is started, and the others join that one.
-    pub(super) fn promote_read(&mut self, now: Instant, call: CallId, running: &mut Running<H>) {
+    pub(super) fn promote_read(&mut self, now: Instant, call: CallId, running: &mut Running) {
         let Some(read) = running.read.take() else { return };
         let is_current = self.read_cache.end(&read.key, call);
         let mut joined = std::mem::take(&mut running.joined).into_iter();
@@ -130,13 +125,13 @@ impl<H: Clone> Engine<H> {
         }
     }
 
-    fn join_read(&mut self, origin: Origin, leader: CallId, start: Start<H>) {
+    fn join_read(&mut self, origin: Origin, leader: CallId, start: Start) {
         let weight = start.weight();
         let joined = Joined { leader, kind: JoinedKind::Read(start) };
         self.calls.put(origin, weight, None, State::Joined(Box::new(joined)));
     }
 
-    fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start<H>)> {
+    fn take_joined_read(&mut self, call: CallId) -> Option<(Origin, Start)> {
         let entry = self.calls.remove(call)?;
         let origin = entry.origin(call);
         match entry.state {
@@ -215,7 +210,7 @@ impl ReadCache {
 }
 
 /// Returns the key and the time under which a result is cached.
-fn kept_read<H>(start: &Start<H>) -> Option<Read> {
+fn kept_read(start: &Start) -> Option<Read> {
     let ResultBuilder::Resource(reading) = &start.job.result_builder else { return None };
     let keep = reading.keep.filter(|it| !it.is_zero())?;
     let key = Key { uri: reading.uri.as_str().into(), principal: start.context.principal.clone() };

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{error::Fault, protocol::Raw, session::asking::AskId};
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Suspends a handler until its client has answered the requests.
     pub(super) fn wait_for_requests(&mut self, now: Instant, call: CallId) {
         let can_wait = match self.calls.get(call).map(|it| &it.state) {
@@ -100,7 +100,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended<H>,
+        suspended: Suspended,
         turn: Option<String>,
     ) {
         let Suspended { mut running, left, wait } = suspended;
@@ -112,7 +112,7 @@ impl<H: Clone> Engine<H> {
         if let Some(Rerun { mut run, .. }) = rerun {
             running.run = self.calls.begin_run(origin.call);
             run.id = running.run;
-            self.effects.push_back(Effect::Run(run));
+            self.effects.push_back(Effect::Run(Box::new(run)));
         }
         let deadline = left.and_then(|it| now.checked_add(it));
         self.calls.put(origin, weight, deadline, State::Running(running));

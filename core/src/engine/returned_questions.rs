@@ -33,7 +33,7 @@ enum Step {
     Failed(Fault),
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Sends the questions that a handler returned, as the answer or as requests.
     pub(super) fn ask_back(
         &mut self,
@@ -114,7 +114,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        (mut running, mut replay): (Running<H>, Box<ReplayState<H>>),
+        (mut running, mut replay): (Running, Box<ReplayState>),
         requests: Vec<Question>,
     ) -> CallEvent {
         let mut open = HashMap::with_capacity(requests.len());
@@ -180,7 +180,7 @@ impl<H: Clone> Engine<H> {
 }
 
 /// Errors if a handler must not return questions.
-pub(super) fn may_return_questions<H>(result_builder: &ResultBuilder<H>) -> Result<(), Failure> {
+pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
     match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
         (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),

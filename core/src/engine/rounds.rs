@@ -78,7 +78,7 @@ impl Rounds {
     }
 }
 
-impl<H: Clone> Engine<H> {
+impl Engine {
     /// Continues the handler that waits for this round's answers. Returns `None` if the request has to run its handler from
     /// the start.
     pub(super) fn continue_round(
@@ -86,7 +86,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         id: RoundId,
-        job: &Job<H>,
+        job: &Job,
         context: &CallContext,
     ) -> Option<CallEvent> {
         let refuse = |engine: &mut Self, why: &str| {
@@ -148,7 +148,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended<H>,
+        suspended: Suspended,
         context: CallContext,
     ) {
         match suspended.running.result_builder.concurrency() {
@@ -169,7 +169,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended<H>,
+        suspended: Suspended,
         context: CallContext,
         turn: Option<String>,
     ) {
@@ -194,13 +194,13 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Binds a handler to another request.
-    pub(super) fn rebind(&mut self, call: CallId, running: &mut Running<H>, context: CallContext) {
+    pub(super) fn rebind(&mut self, call: CallId, running: &mut Running, context: CallContext) {
         let Some(replay) = running.replay.as_mut() else { return };
         replay.brought = context.answers.clone();
         replay.go_on_for(context);
         self.calls.rebind(running.run, call);
         let context = replay.context.clone();
-        self.effects.push_back(Effect::Resume { run: running.run, context });
+        self.effects.push_back(Effect::Resume { run: running.run, context: Box::new(context) });
     }
 
     /// Removes a suspended handler. Returns its run.
@@ -216,7 +216,7 @@ impl<H: Clone> Engine<H> {
     pub(super) fn sealed_state(
         &mut self,
         now: Instant,
-        replay: &ReplayState<H>,
+        replay: &ReplayState,
         contents: (Option<RoundId>, Journal),
     ) -> Option<String> {
         let limits = self.limits();
@@ -248,7 +248,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        (mut running, left): (Running<H>, Option<Duration>),
+        (mut running, left): (Running, Option<Duration>),
         round: Round,
     ) -> Result<Response, Fault> {
         let requests: Vec<_> = round.open.iter().map(|(_, it)| it.clone()).collect();
@@ -305,7 +305,7 @@ impl<H: Clone> Engine<H> {
         now: Instant,
         origin: Origin,
         weight: usize,
-        suspended: Suspended<H>,
+        suspended: Suspended,
         context: &CallContext,
     ) -> CallEvent {
         let Suspended { mut running, left, wait: Wait::Round(mut round) } = suspended else {
@@ -357,7 +357,7 @@ impl<H: Clone> Engine<H> {
     }
 
     /// Removes a handler that waits for a round.
-    fn take_suspended(&mut self, call: CallId) -> Option<Suspended<H>> {
+    fn take_suspended(&mut self, call: CallId) -> Option<Suspended> {
         let is_suspended = matches!(
             &self.calls.get(call)?.state,
             State::Suspended(suspended) if suspended.has_answered()
@@ -373,7 +373,7 @@ impl<H: Clone> Engine<H> {
     }
 }
 
-impl<H: Clone> ReplayState<H> {
+impl ReplayState {
     /// Replaces the request that the handler runs for.
     pub(super) fn go_on_for(&mut self, context: CallContext) {
         self.context = CallContext { answers: self.context.answers.clone(), ..context };
@@ -381,7 +381,7 @@ impl<H: Clone> ReplayState<H> {
 }
 
 /// Returns the bytes that a suspended handler holds.
-fn weight_of<H>(running: &Running<H>, round: &Round) -> usize {
+fn weight_of(running: &Running, round: &Round) -> usize {
     let questions: usize = round.open.iter().map(|(_, it)| it.params.get().len()).sum();
     // The request is kept beside the input that was made of it.
     let replay = running.replay.as_ref().map_or(0, |it| {

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{Failure, Job, MiddlewareFrame, ResultBuilder},
+    router::{Failure, Handler, Job, MiddlewareFrame, ResultBuilder},
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -27,17 +27,17 @@ use crate::{
 
 /// The state of a call. Large ones are boxed; `Running`, which every call passes, is not.
 #[derive(Debug)]
-pub(super) enum State<H> {
+pub(super) enum State {
     /// The call waits for the host's reply to this request, or for its dispatch outside the lock.
     AwaitingHost(Ticket, Continuation),
     /// The call gets the answer of another call.
-    Joined(Box<Joined<H>>),
+    Joined(Box<Joined>),
     /// The call's tool runs as many calls at once as it may.
-    Queued(Box<Queued<H>>),
+    Queued(Box<Queued>),
     /// The call's handler runs.
-    Running(Running<H>),
+    Running(Running),
     /// The call's handler waits for the client.
-    Suspended(Box<Suspended<H>>),
+    Suspended(Box<Suspended>),
     /// A notification, whose handler runs.
     Notified(Box<Notified>),
 }
@@ -53,50 +53,50 @@ pub(super) enum Continuation {
 
 /// A request that gets the answer of another one.
 #[derive(Debug)]
-pub(super) struct Joined<H> {
+pub(super) struct Joined {
     pub(super) leader: CallId,
-    pub(super) kind: JoinedKind<H>,
+    pub(super) kind: JoinedKind,
 }
 
 #[derive(Debug)]
-pub(super) enum JoinedKind<H> {
+pub(super) enum JoinedKind {
     /// Both calls read the same resource. If the answer turns out to be for the other caller only, this handler is started.
-    Read(Start<H>),
+    Read(Start),
     /// Both calls brought the same answers to the same round. If the other is cancelled, the handler continues for this one.
     Round(CallContext),
 }
 
 /// A handler to be started.
 #[derive(Debug)]
-pub(super) struct Start<H> {
-    pub(super) job: Job<H>,
+pub(super) struct Start {
+    pub(super) job: Job,
     pub(super) context: CallContext,
-    pub(super) replay: Option<Box<ReplayState<H>>>,
+    pub(super) replay: Option<Box<ReplayState>>,
     /// The place of the result in the read cache.
     pub(super) read: Option<Box<Read>>,
 }
 
 /// A call in the line of its tool.
 #[derive(Debug)]
-pub(super) enum Queued<H> {
-    Start(Start<H>),
+pub(super) enum Queued {
+    Start(Start),
     /// Its client answered requests.
-    Answered(Suspended<H>),
+    Answered(Suspended),
     /// This request brought the answers.
-    Resumed(Suspended<H>, CallContext),
+    Resumed(Suspended, CallContext),
 }
 
 /// A handler that was handed out.
 #[derive(Debug)]
-pub(super) struct Running<H> {
+pub(super) struct Running {
     pub(super) run: RunId,
-    pub(super) result_builder: ResultBuilder<H>,
+    pub(super) result_builder: ResultBuilder,
     /// The tool whose concurrency limit it counts against.
     pub(super) turn: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) wire: &'static Wire,
     /// `None` if the client can't be asked.
-    pub(super) replay: Option<Box<ReplayState<H>>>,
+    pub(super) replay: Option<Box<ReplayState>>,
     /// A read whose result is kept.
     pub(super) read: Option<Box<Read>>,
     /// Calls that get the same answer.
@@ -105,11 +105,11 @@ pub(super) struct Running<H> {
 
 /// The data needed to ask the client, and to run a handler again when its questions are answered.
 #[derive(Debug)]
-pub(super) struct ReplayState<H> {
+pub(super) struct ReplayState {
     pub(super) request: Request,
-    pub(super) handler: H,
+    pub(super) handler: Handler,
     pub(super) input: String,
-    pub(super) middleware_frame: Option<Box<MiddlewareFrame<H>>>,
+    pub(super) middleware_frame: Option<Box<MiddlewareFrame>>,
     pub(super) context: CallContext,
     /// Answers and steps beyond what came with the first request.
     pub(super) recorded: Journal,
@@ -127,35 +127,35 @@ pub(super) struct ReplayState<H> {
 
 /// A handler that waits for its client: neither its timeout runs nor does it count against its tool's limit.
 #[derive(Debug)]
-pub(super) struct Suspended<H> {
-    pub(super) running: Running<H>,
+pub(super) struct Suspended {
+    pub(super) running: Running,
     /// The rest of its timeout.
     pub(super) left: Option<Duration>,
-    pub(super) wait: Wait<H>,
+    pub(super) wait: Wait,
 }
 
 #[derive(Debug)]
-pub(super) enum Wait<H> {
+pub(super) enum Wait {
     /// For answers to requests.
-    Requests(Requests<H>),
+    Requests(Requests),
     /// For a request that brings the answers of a round. The request that it ran for is answered.
     Round(Round),
 }
 
 /// The handler's request is open, and its client was sent requests.
-#[derive(Debug)]
-pub(super) struct Requests<H> {
+#[derive(Debug, Default)]
+pub(super) struct Requests {
     /// Answers that the handler gets when it goes on.
     pub(super) held: Vec<(AskId, Result<Raw, Fault>)>,
     /// The handler returned the questions, and runs again with the answers.
-    pub(super) rerun: Option<Rerun<H>>,
+    pub(super) rerun: Option<Rerun>,
 }
 
 /// A handler that returned questions.
 #[derive(Debug)]
-pub(super) struct Rerun<H> {
+pub(super) struct Rerun {
     /// Its next run, whose number is not valid yet.
-    pub(super) run: Run<H>,
+    pub(super) run: Run,
     /// The questions that are not answered yet.
     pub(super) open: HashMap<AskId, Question>,
 }
@@ -194,15 +194,9 @@ pub(super) struct Notified {
     pub(super) asked: Vec<(AskId, Question, Option<Instant>)>,
 }
 
-impl<H> Default for Requests<H> {
-    fn default() -> Self {
-        Self { held: Vec::new(), rerun: None }
-    }
-}
-
-impl<H> State<H> {
+impl State {
     /// The handler that runs, is suspended, or waits in line with its answers.
-    pub(super) fn running(&self) -> Option<&Running<H>> {
+    pub(super) fn running(&self) -> Option<&Running> {
         match self {
             Self::Running(running) => Some(running),
             Self::Suspended(it) => Some(&it.running),
@@ -214,7 +208,7 @@ impl<H> State<H> {
         }
     }
 
-    pub(super) fn running_mut(&mut self) -> Option<&mut Running<H>> {
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
         match self {
             Self::Running(running) => Some(running),
             Self::Suspended(it) => Some(&mut it.running),
@@ -243,7 +237,7 @@ impl<H> State<H> {
     }
 
     /// The next run of a handler that returned questions.
-    pub(super) fn rerun(&self) -> Option<&Rerun<H>> {
+    pub(super) fn rerun(&self) -> Option<&Rerun> {
         let Self::Suspended(suspended) = self else { return None };
         match &suspended.wait {
             Wait::Requests(requests) => requests.rerun.as_ref(),
@@ -252,7 +246,7 @@ impl<H> State<H> {
     }
 
     /// The requests that the handler waits for, also where it waits in line with the answers.
-    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests<H>> {
+    pub(super) fn requests_mut(&mut self) -> Option<&mut Requests> {
         let suspended = match self {
             Self::Suspended(it) => &mut **it,
             Self::Queued(queued) => match &mut **queued {
@@ -268,14 +262,14 @@ impl<H> State<H> {
     }
 }
 
-impl<H> Running<H> {
+impl Running {
     /// Returns whether its client has still to answer a request.
     pub(super) fn is_asking(&self) -> bool {
         self.replay.as_ref().is_some_and(|it| !it.sent.is_empty())
     }
 }
 
-impl<H> Suspended<H> {
+impl Suspended {
     /// Returns whether the request that it ran for was answered, with its questions.
     pub(super) fn has_answered(&self) -> bool {
         matches!(self.wait, Wait::Round(_))

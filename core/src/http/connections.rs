@@ -11,7 +11,7 @@ use crate::{
     session::server::{OutgoingFrame, ServerSession},
 };
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     pub(super) fn open_connection(
         &mut self,
         id: ConnectionId,

@@ -24,7 +24,7 @@ use crate::{
 const NO_STREAM: &str = "the client can't be asked: its request does not accept text/event-stream, and it has no GET \
      stream open, so nothing would carry the question: accept text/event-stream, or open a GET stream";
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     /// Delivers the frames of a stateless request. Returns whether the answer is complete now.
     pub(super) fn deliver(
         &mut self,

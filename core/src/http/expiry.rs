@@ -43,7 +43,7 @@ impl Expiry {
     }
 }
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     /// Sets the time at which the token of a message connection expires.
     pub(super) fn expire_connection_at(&mut self, id: ConnectionId, at: Instant) {
         if self.connections.contains_key(&id) {

@@ -67,7 +67,7 @@ pub enum Reader {
 
 /// An input of the endpoint.
 #[derive(Debug)]
-pub enum EndpointInput<'a, H> {
+pub enum EndpointInput<'a> {
     /// An HTTP request came, whole, and passed the [`Admission`].
     Request(ExchangeId, Box<AdmittedRequest<'a>>),
     /// The peer left before the answer was complete.
@@ -92,13 +92,13 @@ pub enum EndpointInput<'a, H> {
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`EndpointOutput::Compute`].
-    Computed(Computed<H>),
+    Computed(Computed),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
     CloseStream(RunId, Option<Duration>),
     /// Replaces the components that the server registers; the lists are those that differ.
-    Components(Arc<Components<H>>, Vec<ListKind>),
+    Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// The time of the deadline has come.
@@ -113,7 +113,7 @@ pub enum EndpointInput<'a, H> {
 
 /// An output of the endpoint.
 #[derive(Debug)]
-pub enum EndpointOutput<H> {
+pub enum EndpointOutput {
     Exchange(ExchangeId, Part),
     /// A frame for a message connection, or its end.
     Connection(ConnectionId, Part),
@@ -121,9 +121,9 @@ pub enum EndpointOutput<H> {
     Expired(ConnectionId),
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
-    Effect(Effect<H>),
+    Effect(Effect),
     /// Run this computation outside every lock, and answer with [`EndpointInput::Computed`].
-    Compute(Box<Computation<H>>),
+    Compute(Box<Computation>),
 }
 
 /// A piece of an answer.
@@ -189,18 +189,18 @@ pub enum Refused {
 
 /// The state machine of an endpoint.
 #[derive(Debug)]
-pub struct Endpoint<H> {
+pub struct Endpoint {
     config: EndpointConfig,
     admission: Admission,
     session: Arc<SessionConfig>,
-    engine: Engine<H>,
+    engine: Engine,
     /// These tables have the same order in each run, so that equal inputs give equal outputs.
     exchanges: FxHashMap<ExchangeId, Exchange>,
     sessions: Sessions,
     connections: FxHashMap<ConnectionId, Box<PeerSession>>,
     /// The principal and headers of every message connection, in a test.
     connection_facts: Option<Arc<HttpFacts>>,
-    outputs: VecDeque<EndpointOutput<H>>,
+    outputs: VecDeque<EndpointOutput>,
     next_sweep: Option<Instant>,
     /// The time between two sweeps.
     period: Duration,
@@ -238,8 +238,8 @@ enum ExchangeOwner {
     LegacySse { session: u64 },
 }
 
-impl<H: Clone> Endpoint<H> {
-    pub fn new(components: Arc<Components<H>>, config: EndpointConfig, start: &Start) -> Self {
+impl Endpoint {
+    pub fn new(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Self {
         let session = session_config(&components, start);
         Self {
             admission: Admission::new(&config, &session),
@@ -265,7 +265,7 @@ impl<H: Clone> Endpoint<H> {
         self
     }
 
-    pub fn handle(&mut self, now: Instant, input: EndpointInput<'_, H>) {
+    pub fn handle(&mut self, now: Instant, input: EndpointInput<'_>) {
         match input {
             EndpointInput::Request(exchange, request) => {
                 self.handle_request(now, exchange, *request);
@@ -346,7 +346,7 @@ impl<H: Clone> Endpoint<H> {
         self.plan_sweep(now);
     }
 
-    pub fn poll(&mut self) -> Option<EndpointOutput<H>> {
+    pub fn poll(&mut self) -> Option<EndpointOutput> {
         if let Some(output) = self.outputs.pop_front() {
             return Some(output);
         }

@@ -44,7 +44,7 @@ pub(super) struct HttpRequest {
     pub(super) expires: Option<Instant>,
 }
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     /// Checks whether a request may open a message connection here. Fails with the answer to it.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {

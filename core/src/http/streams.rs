@@ -19,7 +19,7 @@ use crate::{
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";

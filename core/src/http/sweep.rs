@@ -16,7 +16,7 @@ pub(super) fn period(config: &EndpointConfig) -> Duration {
     (config.keep_alive.min(config.session_idle) / 4).max(MIN_PERIOD)
 }
 
-impl<H: Clone> Endpoint<H> {
+impl Endpoint {
     pub(super) fn tick(&mut self, now: Instant) {
         while let Some(it) = self.engine.expire(now) {
             self.deliver_event(now, it);

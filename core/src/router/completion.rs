@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ComponentOptions, Components, RegisteredPrompt, RegisteredTemplate, Visibility,
+    ComponentOptions, Components, Handler, RegisteredPrompt, RegisteredTemplate, Visibility,
     handler::{Failure, Reply, bad_result, own_meta},
 };
 use crate::{
@@ -15,27 +15,27 @@ use crate::{
 const MAX_VALUES: usize = 100;
 
 /// The completion handlers of one component, by argument name.
-pub(super) type Completions<H> = BTreeMap<Box<str>, H>;
+pub(super) type Completions = BTreeMap<Box<str>, Handler>;
 
 /// The target of a completion: a prompt by its name, or a template by its URI.
-pub(super) fn add<H: Clone>(
-    components: &mut Components<H>,
+pub(super) fn add(
+    components: &mut Components,
     target: &str,
     argument: &str,
-    handler: H,
+    handler: Handler,
 ) -> Result<(), Error> {
     if let Some(prompt) = components.prompts.find(target) {
         let names: Vec<_> =
             prompt.prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
         check_argument(target, argument, &names)?;
         let complete =
-            |it: &mut RegisteredPrompt<H>| insert(&mut it.completions, target, argument, handler);
+            |it: &mut RegisteredPrompt| insert(&mut it.completions, target, argument, handler);
         return components.prompts.amend(target, complete);
     }
     if let Some(template) = components.templates.find(target) {
         check_argument(target, argument, &template.variables())?;
         let complete =
-            |it: &mut RegisteredTemplate<H>| insert(&mut it.completions, target, argument, handler);
+            |it: &mut RegisteredTemplate| insert(&mut it.completions, target, argument, handler);
         return components.templates.amend(target, complete);
     }
     Err(Error::misuse(format!(
@@ -44,19 +44,19 @@ pub(super) fn add<H: Clone>(
 }
 
 /// Returns `true` if no completion is registered.
-pub(super) fn any<H>(components: &Components<H>) -> bool {
+pub(super) fn any(components: &Components) -> bool {
     components.prompts.all().any(|(it, _)| !it.completions.is_empty())
         || components.templates.all().any(|(it, _)| !it.completions.is_empty())
 }
 
 /// Finds the options of a target, and the completion handler of its argument. Returns `Err(())` if the target does not exist or the caller may not
 /// see it.
-pub(super) fn find<'a, H>(
-    components: &'a Components<H>,
+pub(super) fn find<'a>(
+    components: &'a Components,
     target: &CompletionTarget,
     argument: &str,
     visibility: &Visibility,
-) -> Result<(&'a ComponentOptions, Option<&'a H>), ()> {
+) -> Result<(&'a ComponentOptions, Option<&'a Handler>), ()> {
     match target {
         CompletionTarget::Prompt(name) => {
             let prompt = components.prompts.get_visible(name, visibility).ok_or(())?;
@@ -115,11 +115,11 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
     })
 }
 
-fn insert<H>(
-    completions: &mut Completions<H>,
+fn insert(
+    completions: &mut Completions,
     target: &str,
     argument: &str,
-    handler: H,
+    handler: Handler,
 ) -> Result<(), Error> {
     match completions.insert(argument.into(), handler) {
         None => Ok(()),

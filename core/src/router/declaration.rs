@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    ComponentOptions, Components, Definition, List, RegisteredTool, RoundLimits, ServerFacts, names,
+    ComponentOptions, Components, Definition, Handler, List, RegisteredTool, RoundLimits,
+    ServerFacts, names,
 };
 use crate::{
     error::Error,
@@ -122,13 +123,13 @@ impl Server {
     }
 }
 
-impl<H: Clone> Components<H> {
+impl Components {
     /// Registers the declared component. Returns warnings about properties that known hosts reject.
     pub fn declare(
         &mut self,
         list: List,
         declaration: &[u8],
-        handler: H,
+        handler: Handler,
     ) -> Result<Vec<String>, Error> {
         let options: Options = parse("component", declaration)?;
         let ours = ComponentOptions {
@@ -195,15 +196,19 @@ fn yes() -> bool {
 mod tests {
     use super::*;
 
-    fn components() -> Components<()> {
+    fn components() -> Components {
         Components::new(ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap())
+    }
+
+    fn handler() -> Handler {
+        Handler::new(std::sync::Arc::new(()))
     }
 
     #[test]
     fn a_tool_keeps_its_options() {
         let mut components = components();
         let declaration = br#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
-        components.declare(List::Tools, declaration, ()).unwrap();
+        components.declare(List::Tools, declaration, handler()).unwrap();
         assert!(components.tools.get("a").is_none());
         let component = components.tools.find("a").unwrap();
         assert_eq!(component.options.timeout, Some(Duration::from_millis(1500)));
@@ -219,7 +224,7 @@ mod tests {
         let mut components = components();
         let declaration =
             br#"{"name":"a","inputSchema":{"type":"object","properties":{}},"closed":true}"#;
-        components.declare(List::Tools, declaration, ()).unwrap();
+        components.declare(List::Tools, declaration, handler()).unwrap();
         assert_eq!(
             components.tools.find("a").unwrap().tool.input_schema.get(),
             r#"{"type":"object","properties":{},"additionalProperties":false}"#
@@ -230,7 +235,7 @@ mod tests {
     fn arguments_are_left_to_a_handler_that_validates_them() {
         let mut components = components();
         let declaration = br#"{"name":"a","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}},"closed":true,"validates":true}"#;
-        components.declare(List::Tools, declaration, ()).unwrap();
+        components.declare(List::Tools, declaration, handler()).unwrap();
         let tool = components.tools.find("a").unwrap();
         assert!(tool.leaves_to_handler(r#"{"n":"x"}"#));
         for other in [r#"{"n":1,"more":1}"#, "[]", "{"] {
@@ -248,7 +253,7 @@ mod tests {
                     Components::new(ServerFacts::declared(facts.as_bytes()).unwrap());
                 let schema = r#"{"type":"object","properties":{"n":{"items":{"type":"integer"}}}}"#;
                 let declaration = format!(r#"{{"name":"a","inputSchema":{schema}{tool}}}"#);
-                components.declare(List::Tools, declaration.as_bytes(), ()).unwrap();
+                components.declare(List::Tools, declaration.as_bytes(), handler()).unwrap();
                 let tool = components.tools.find("a").unwrap();
                 let decoded = tool.check_arguments(r#"{"n":[" 3 "]}"#).is_ok();
                 assert_eq!(
@@ -279,7 +284,7 @@ mod tests {
         assert_eq!((given.state_ttl, given.park_ttl), (CENTURY, Duration::ZERO));
         let mut components = components();
         let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
-        components.declare(List::Resources, declaration, ()).unwrap();
+        components.declare(List::Resources, declaration, handler()).unwrap();
         let component = components.resources.find("a://b").unwrap();
         assert_eq!((component.options.cache_ttl, component.options.keep), (CENTURY, None));
     }
@@ -299,11 +304,11 @@ mod tests {
     fn what_is_declared_twice_or_wrongly_is_refused() {
         let mut components = components();
         let prompt = br#"{"name":"p","arguments":[]}"#;
-        components.declare(List::Prompts, prompt, ()).unwrap();
-        assert!(components.declare(List::Prompts, prompt, ()).is_err());
+        components.declare(List::Prompts, prompt, handler()).unwrap();
+        assert!(components.declare(List::Prompts, prompt, handler()).is_err());
         let template = br#"{"uriTemplate":"a://{","name":"x"}"#;
-        assert!(components.declare(List::Templates, template, ()).is_err());
-        let error = components.declare(List::Tools, b"{}", ()).unwrap_err();
+        assert!(components.declare(List::Templates, template, handler()).is_err());
+        let error = components.declare(List::Tools, b"{}", handler()).unwrap_err();
         assert!(error.message.starts_with("the declaration of this tool can't be read: "));
     }
 }

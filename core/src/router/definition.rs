@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    ComponentOptions, Components, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
-    RegisteredTool, completion, names,
+    ComponentOptions, Components, Handler, RegisteredPrompt, RegisteredResource,
+    RegisteredTemplate, RegisteredTool, completion, names,
 };
 use crate::{
     error::Error,
@@ -56,7 +56,7 @@ impl From<Prompt> for Definition {
     }
 }
 
-impl<H: Clone> Components<H> {
+impl Components {
     /// Registers a handler. Returns warnings about properties of a component that known hosts reject.
     ///
     /// Errors if the name or URI is taken, a part of the definition is not valid, or the target or argument of a
@@ -64,7 +64,7 @@ impl<H: Clone> Components<H> {
     pub fn add(
         &mut self,
         definition: impl Into<Definition>,
-        handler: H,
+        handler: Handler,
     ) -> Result<Vec<String>, Error> {
         self.register(definition.into(), handler, true)
     }
@@ -73,7 +73,7 @@ impl<H: Clone> Components<H> {
     pub(crate) fn register(
         &mut self,
         definition: Definition,
-        handler: H,
+        handler: Handler,
         enabled: bool,
     ) -> Result<Vec<String>, Error> {
         match definition {
@@ -111,11 +111,11 @@ impl<H: Clone> Components<H> {
     }
 }
 
-fn insert<H: Clone>(
-    handlers: &mut Arc<HashMap<String, H>>,
+fn insert(
+    handlers: &mut Arc<HashMap<String, Handler>>,
     kind: &str,
     name: String,
-    handler: H,
+    handler: Handler,
 ) -> Result<(), Error> {
     if handlers.contains_key(&name) {
         return Err(Error::misuse(format!("the {kind} {name:?} is already registered")));

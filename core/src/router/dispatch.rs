@@ -6,8 +6,8 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
-    ComponentOptions, Components, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution,
-    ResultBuilder, Visibility, completion, component::Component, middleware, resource,
+    ComponentOptions, Components, Handler, MiddlewareFrame, Page, Prepared, Reading, Registry,
+    Resolution, ResultBuilder, Visibility, completion, component::Component, middleware, resource,
     served::Served,
 };
 use crate::{
@@ -26,27 +26,27 @@ const MAX_COMPARED: usize = 200;
 
 /// The next step for a request.
 #[derive(Debug)]
-pub enum Dispatch<H> {
+pub enum Dispatch {
     Answer(Result<Response, Fault>),
     /// Opens a subscription with the accepted part of the requested filter.
     Listen(SubscriptionFilter),
-    Run(Job<H>),
+    Run(Job),
 }
 
 /// A handler run.
 #[derive(Debug)]
-pub struct Job<H> {
-    pub handler: H,
+pub struct Job {
+    pub handler: Handler,
     /// The handler's input: a JSON object.
     pub input: String,
-    pub result_builder: ResultBuilder<H>,
+    pub result_builder: ResultBuilder,
     pub timeout: Option<Duration>,
     /// The middleware frame that wraps the handler.
-    pub middleware_frame: Option<Box<MiddlewareFrame<H>>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame>>,
 }
 
-impl<H> Job<H> {
-    pub(super) fn new(handler: H, input: String, result_builder: ResultBuilder<H>) -> Self {
+impl Job {
+    pub(super) fn new(handler: Handler, input: String, result_builder: ResultBuilder) -> Self {
         Self { handler, input, result_builder, timeout: None, middleware_frame: None }
     }
 
@@ -81,9 +81,9 @@ impl RequestScope<'_> {
 
     /// Errors if the caller's token lacks a scope that the component needs. Callers that no network separates from the server
     /// need none.
-    fn check_scopes<H>(
+    fn check_scopes(
         self,
-        components: &Components<H>,
+        components: &Components,
         options: &ComponentOptions,
     ) -> Result<(), Fault> {
         let ComponentOptions { scopes, .. } = options;
@@ -124,11 +124,7 @@ pub trait Cursors {
 }
 
 /// Answers a request, or returns the handler run that answers it.
-pub fn dispatch<H: Clone>(
-    components: &Components<H>,
-    request: Request,
-    scope: RequestScope<'_>,
-) -> Dispatch<H> {
+pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
     let wanting = components.middleware.as_ref().filter(|it| it.wants(&request.method()));
     let Some(middleware) = wanting else { return answer(components, request, scope) };
     let seen = request.clone();
@@ -151,11 +147,7 @@ pub fn dispatch<H: Clone>(
     Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_user_specific()))
 }
 
-fn answer<H: Clone>(
-    components: &Components<H>,
-    request: Request,
-    scope: RequestScope<'_>,
-) -> Dispatch<H> {
+fn answer(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
     let visibility = scope.visibility;
     if let Some(job) = replaced(components, &request, scope) {
         return run(job);
@@ -219,14 +211,14 @@ fn answer<H: Clone>(
     Dispatch::Answer(answer)
 }
 
-fn run<H>(job: Result<Job<H>, Fault>) -> Dispatch<H> {
+fn run(job: Result<Job, Fault>) -> Dispatch {
     job.map_or_else(|fault| Dispatch::Answer(Err(fault)), Dispatch::Run)
 }
 
 /// Errors with method-not-found if the list is empty of registrations, because the capability was not declared.
 /// Resources and templates count as one capability.
-fn list<H, T: Component>(
-    components: &Components<H>,
+fn list<T: Component>(
+    components: &Components,
     registry: &Registry<T>,
     method: Method,
     cursor: Option<&str>,
@@ -258,7 +250,7 @@ fn list<H, T: Component>(
 }
 
 /// Returns one whole list, for dialects without pagination.
-fn whole<H>(components: &Components<H>, list: Method, visibility: &Visibility) -> Response {
+fn whole(components: &Components, list: Method, visibility: &Visibility) -> Response {
     match list {
         Method::ListTools => Response::Tools(Listing::whole(listed(&components.tools, visibility))),
         Method::ListPrompts => {
@@ -278,12 +270,12 @@ fn listed<'a, T: Component>(
     registry.visible(visibility).map(|it| Arc::clone(it.listed()))
 }
 
-fn call_tool<H: Clone>(
-    components: &Components<H>,
+fn call_tool(
+    components: &Components,
     name: &str,
     arguments: Option<Raw>,
     scope: RequestScope<'_>,
-) -> Result<Job<H>, Fault> {
+) -> Result<Job, Fault> {
     let component = components.tools.get_visible(name, scope.visibility).ok_or_else(|| {
         let message = unknown("tool", &components.tools, name, scope.visibility);
         Fault::new(FaultKind::UnknownTool, message)
@@ -309,11 +301,11 @@ fn call_tool<H: Clone>(
 }
 
 /// Returns the handler run that reads `uri`, for handlers that read the server's own resources.
-pub fn find_resource<H: Clone>(
-    components: &Components<H>,
+pub fn find_resource(
+    components: &Components,
     uri: String,
     visibility: &Visibility,
-) -> Result<Job<H>, Fault> {
+) -> Result<Job, Fault> {
     let scope = RequestScope {
         visibility,
         principal: None,
@@ -339,11 +331,11 @@ impl Cursors for NoPages {
     }
 }
 
-fn read_resource<H: Clone>(
-    components: &Components<H>,
+fn read_resource(
+    components: &Components,
     uri: String,
     scope: RequestScope<'_>,
-) -> Result<Job<H>, Fault> {
+) -> Result<Job, Fault> {
     let Some(served) = components.served_at(&uri, scope.visibility) else {
         return Err(resource::not_found(&uri, None));
     };
@@ -362,12 +354,12 @@ fn read_resource<H: Clone>(
     Ok(Job::new(handler.clone(), input, result_builder).within(options.timeout))
 }
 
-fn get_prompt<H: Clone>(
-    components: &Components<H>,
+fn get_prompt(
+    components: &Components,
     name: &str,
     arguments: Vec<(String, String)>,
     scope: RequestScope<'_>,
-) -> Result<Job<H>, Fault> {
+) -> Result<Job, Fault> {
     let component = components.prompts.get_visible(name, scope.visibility).ok_or_else(|| {
         Fault::invalid_params(unknown("prompt", &components.prompts, name, scope.visibility))
     })?;
@@ -395,11 +387,11 @@ fn unknown<T: Component>(
 }
 
 /// Returns an empty completion if the target exists and the argument has no completion handler.
-fn complete<H: Clone>(
-    components: &Components<H>,
+fn complete(
+    components: &Components,
     request: CompleteRequest,
     scope: RequestScope<'_>,
-) -> Dispatch<H> {
+) -> Dispatch {
     let found = completion::find(components, &request.target, &request.argument, scope.visibility);
     // Without any completion handler the capability was not declared (Completion, "Error Handling").
     if !matches!(found, Ok((_, Some(_)))) && !completion::any(components) {
@@ -430,11 +422,7 @@ fn complete<H: Clone>(
 }
 
 /// Runs the handler of a vendor method.
-fn other<H: Clone>(
-    components: &Components<H>,
-    method: &MethodName,
-    params: Raw,
-) -> Result<Job<H>, Fault> {
+fn other(components: &Components, method: &MethodName, params: Raw) -> Result<Job, Fault> {
     let found =
         components.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
     check_params(components, method.as_str(), params.get())?;
@@ -443,11 +431,11 @@ fn other<H: Clone>(
 }
 
 /// Runs a handler that replaces the router's answer to a standard method.
-fn replaced<H: Clone>(
-    components: &Components<H>,
+fn replaced(
+    components: &Components,
     request: &Request,
     scope: RequestScope<'_>,
-) -> Option<Result<Job<H>, Fault>> {
+) -> Option<Result<Job, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = components.method(name.as_str())?;
@@ -461,7 +449,7 @@ fn replaced<H: Clone>(
     Some(Ok(Job::new(handler.clone(), params, ResultBuilder::Prepared(Arc::new(prepared)))))
 }
 
-fn check_params<H>(components: &Components<H>, method: &str, params: &str) -> Result<(), Fault> {
+fn check_params(components: &Components, method: &str, params: &str) -> Result<(), Fault> {
     let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
     schema.check(&given).map_err(|it| {

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_no_names_its_question_where_there_is_one() {
         let message = |question: &str| {
-            ResultBuilder::<()>::Completion
+            ResultBuilder::Completion
                 .fault(Failure::Declined(question.to_owned()), false, "r")
                 .0
                 .message
@@ -115,7 +115,7 @@ mod tests {
             let failure = Failure::described(
                 format!(r#"{{"kind":"dismissed","message":{question:?}}}"#).as_bytes(),
             );
-            ResultBuilder::<()>::Completion.fault(failure, false, "r").0.message
+            ResultBuilder::Completion.fault(failure, false, "r").0.message
         };
         assert_eq!(dismissed("Sure?"), "The user dismissed: Sure?");
         assert_eq!(dismissed(""), "The user dismissed the question");

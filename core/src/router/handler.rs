@@ -1,5 +1,5 @@
 //! The interface to handlers: reply, failure, and the conversion of both into a response or fault. A handler itself is a
-//! value of the host's own type, `H`, which the core only stores and hands back.
+//! value of the host's own type, a [`Handler`](super::Handler), which the core only stores and hands back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -96,11 +96,11 @@ pub enum Failure {
 
 /// Builds the result of a request from the handler's reply.
 #[derive(Clone, Debug)]
-pub enum ResultBuilder<H> {
-    Tool(Arc<super::RegisteredTool<H>>),
+pub enum ResultBuilder {
+    Tool(Arc<super::RegisteredTool>),
     /// Boxed to keep the enum small: values are moved often, and most are tools.
     Resource(Box<Reading>),
-    Prompt(Arc<super::RegisteredPrompt<H>>),
+    Prompt(Arc<super::RegisteredPrompt>),
     Completion,
     /// A vendor method.
     Method(Box<MethodName>),
@@ -140,7 +140,7 @@ impl From<Fault> for Failure {
     }
 }
 
-impl<H> ResultBuilder<H> {
+impl ResultBuilder {
     /// Returns `true` if the handler may return [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
         match self {

@@ -114,7 +114,7 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
     }
 }
 
-impl<H: Clone> Components<H> {
+impl Components {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn list(&self, list: List) -> &dyn AnyRegistry {
         match list {

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Job, MethodFilter, ResultBuilder,
+    Handler, Job, MethodFilter, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
     middleware_params::{HandlerKind, completion},
     middleware_results::{complete, entries, write, write_type},
@@ -30,10 +30,10 @@ const ASK: &str = ": call ctx.elicit, ctx.sample or ctx.roots, or return questio
 
 /// Middleware that a shell runs around requests.
 #[derive(Clone, Debug)]
-pub struct Middleware<H> {
+pub struct Middleware {
     /// The handler, called with `{"method", "params", "result"}`, or `"error"` in place of the result. It returns the
     /// result, or [`Reply::Nothing`] to leave it unchanged.
-    pub handler: H,
+    pub handler: Handler,
     /// `true` if registered handlers run with a [`MiddlewareFrame`]; `false` if their shell wraps them itself.
     pub wraps_handlers: bool,
     /// The methods that pass this middleware.
@@ -64,19 +64,19 @@ pub enum Resolution {
 
 /// A registered handler that runs inside middleware: the request, and the interpretation of its replies.
 #[derive(Clone, Debug)]
-pub struct MiddlewareFrame<H> {
+pub struct MiddlewareFrame {
     /// The handler of the middleware.
-    pub handler: H,
+    pub handler: Handler,
     pub method: MethodName,
     /// The params of the request: a JSON object.
     pub params: String,
-    result_builder: ResultBuilder<H>,
+    result_builder: ResultBuilder,
 }
 
-impl<H> Middleware<H> {
+impl Middleware {
     /// `methods` are method names such as `tools/list`, or `*` for all.
     pub fn new<N: Into<Box<str>>>(
-        handler: H,
+        handler: Handler,
         methods: impl IntoIterator<Item = N>,
         wraps_handlers: bool,
     ) -> Self {
@@ -88,7 +88,7 @@ impl<H> Middleware<H> {
     }
 }
 
-impl<H: Clone> Middleware<H> {
+impl Middleware {
     /// Returns the middleware run that receives the router's answer.
     pub(super) fn prepared(
         &self,
@@ -96,7 +96,7 @@ impl<H: Clone> Middleware<H> {
         description: Arc<ServerDescription>,
         answer: Resolution,
         is_user_specific: bool,
-    ) -> Job<H> {
+    ) -> Job {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
         input.member("method", method.as_str()).raw("params", &params(request));
@@ -276,8 +276,8 @@ impl Prepared {
     }
 }
 
-impl<H: Clone> MiddlewareFrame<H> {
-    pub(super) fn new(middleware: &Middleware<H>, request: &Request, job: &Job<H>) -> Self {
+impl MiddlewareFrame {
+    pub(super) fn new(middleware: &Middleware, request: &Request, job: &Job) -> Self {
         let handler = middleware.handler.clone();
         let params = match &job.result_builder {
             ResultBuilder::Resource(reading) => {
@@ -300,7 +300,7 @@ impl<H: Clone> MiddlewareFrame<H> {
     }
 
     pub(super) fn of_notification(
-        middleware: &Middleware<H>,
+        middleware: &Middleware,
         notification: &MethodName,
         params: &Raw,
     ) -> Self {

@@ -9,6 +9,7 @@ mod dispatch;
 mod failure;
 mod handler;
 mod hidden_error;
+mod kept_handler;
 pub mod limits;
 mod lint;
 mod list;
@@ -43,6 +44,7 @@ pub use self::{
     definition::Definition,
     dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
     handler::{Failure, Reading, Reply, ResultBuilder},
+    kept_handler::Handler,
     lint::tool as lint_tool,
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
@@ -72,24 +74,24 @@ const PAGE_SIZE: usize = 100;
 
 /// An immutable snapshot of everything a server provides. Cheap to clone; a change creates the next snapshot.
 #[derive(Clone, Debug)]
-pub struct Components<H> {
+pub struct Components {
     pub server: Arc<ServerFacts>,
     #[doc(hidden)]
-    pub tools: Registry<RegisteredTool<H>>,
+    pub tools: Registry<RegisteredTool>,
     #[doc(hidden)]
-    pub resources: Registry<RegisteredResource<H>>,
+    pub resources: Registry<RegisteredResource>,
     #[doc(hidden)]
-    pub templates: Registry<RegisteredTemplate<H>>,
+    pub templates: Registry<RegisteredTemplate>,
     #[doc(hidden)]
-    pub prompts: Registry<RegisteredPrompt<H>>,
+    pub prompts: Registry<RegisteredPrompt>,
     /// The style in which tool schemas are published.
     #[doc(hidden)]
     pub schemas: SchemaProfile,
-    methods: Arc<HashMap<String, H>>,
+    methods: Arc<HashMap<String, Handler>>,
     /// The schemas of params, for vendor methods that declared one.
     params: Arc<HashMap<String, Arc<Schema>>>,
-    notifications: Arc<HashMap<String, H>>,
-    middleware: Option<Arc<Middleware<H>>>,
+    notifications: Arc<HashMap<String, Handler>>,
+    middleware: Option<Arc<Middleware>>,
 }
 
 /// The server's description of itself, and its settings.
@@ -194,7 +196,7 @@ impl Default for RoundLimits {
     }
 }
 
-impl<H> Components<H> {
+impl Components {
     pub fn new(server: ServerFacts) -> Self {
         Self {
             server: Arc::new(server),
@@ -245,13 +247,13 @@ impl<H> Components<H> {
     }
 
     /// Returns the handler of a notification.
-    pub(crate) fn listener(&self, name: &str) -> Option<&H> {
+    pub(crate) fn listener(&self, name: &str) -> Option<&Handler> {
         self.notifications.get(name)
     }
 
     /// Sets or removes the middleware.
     #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn set_middleware(&mut self, middleware: Option<Middleware<H>>) {
+    pub fn set_middleware(&mut self, middleware: Option<Middleware>) {
         self.middleware = middleware.map(Arc::new);
     }
 
@@ -297,7 +299,7 @@ impl<H> Components<H> {
                 if self.tools.get(name).is_some_and(|it| it.checks_arguments_slowly()))
     }
 
-    fn method(&self, name: &str) -> Option<&H> {
+    fn method(&self, name: &str) -> Option<&Handler> {
         self.methods.get(name)
     }
 
@@ -351,13 +353,13 @@ impl<H> Components<H> {
     }
 }
 
-impl<H: Clone> Components<H> {
+impl Components {
     /// Returns the middleware frame for the handler of a notification.
     pub(crate) fn middleware_frame_of(
         &self,
         notification: &MethodName,
         params: &Raw,
-    ) -> Option<Box<MiddlewareFrame<H>>> {
+    ) -> Option<Box<MiddlewareFrame>> {
         let middleware = self.middleware.as_ref()?;
         let is_run = middleware.wraps_handlers && middleware.wants(notification);
         is_run.then(|| Box::new(MiddlewareFrame::of_notification(middleware, notification, params)))

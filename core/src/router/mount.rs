@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    Component, Components, Definition, List, RegisteredPrompt, RegisteredResource,
+    Component, Components, Definition, Handler, List, RegisteredPrompt, RegisteredResource,
     RegisteredTemplate, RegisteredTool, Registry, ServerFacts, completion::Completions, names,
 };
 use crate::error::Error;
 
 /// Wraps a handler; receives the name of its tool or prompt in the mounted server.
-type Wrap<'a, H> = dyn Fn(&H, Option<&str>) -> H + 'a;
+type Wrap<'a> = dyn Fn(&Handler, Option<&str>) -> Handler + 'a;
 
 /// Returns the key of a registration of this kind after mounting with a prefix. A completion has the key of its prompt or
 /// template; keys of methods do not change.
@@ -57,7 +57,7 @@ impl ServerFacts {
     }
 }
 
-impl<H: Clone> Components<H> {
+impl Components {
     /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged, and
     /// declares its extensions. `wrap` receives each handler with its tool or prompt name in the mounted server.
     ///
@@ -68,7 +68,7 @@ impl<H: Clone> Components<H> {
         &mut self,
         prefix: &str,
         other: &Self,
-        wrap: &Wrap<'_, H>,
+        wrap: &Wrap<'_>,
     ) -> Result<Vec<String>, Error> {
         names::check_prefix(prefix)?;
         self.server.check_mount(&other.server, false)?;
@@ -100,7 +100,7 @@ impl<H: Clone> Components<H> {
         other: &Self,
         list: List,
         key: &str,
-        wrap: &Wrap<'_, H>,
+        wrap: &Wrap<'_>,
     ) -> Result<Vec<String>, Error> {
         let mounting = Mounting { prefix, wrap };
         match list {
@@ -112,13 +112,13 @@ impl<H: Clone> Components<H> {
     }
 }
 
-struct Mounting<'a, H> {
+struct Mounting<'a> {
     prefix: &'a str,
-    wrap: &'a Wrap<'a, H>,
+    wrap: &'a Wrap<'a>,
 }
 
-impl<H> Mounting<'_, H> {
-    fn all<T: Mounted<H>>(
+impl Mounting<'_> {
+    fn all<T: Mounted>(
         &self,
         into: &mut Registry<T>,
         from: &Registry<T>,
@@ -130,7 +130,7 @@ impl<H> Mounting<'_, H> {
         Ok(warnings)
     }
 
-    fn one<T: Mounted<H>>(
+    fn one<T: Mounted>(
         &self,
         into: &mut Registry<T>,
         from: &Registry<T>,
@@ -140,7 +140,7 @@ impl<H> Mounting<'_, H> {
         found.map_or(Ok(Vec::new()), |(component, enabled)| self.add(into, component, enabled))
     }
 
-    fn add<T: Mounted<H>>(
+    fn add<T: Mounted>(
         &self,
         into: &mut Registry<T>,
         component: &T,
@@ -151,11 +151,11 @@ impl<H> Mounting<'_, H> {
         into.add(component, enabled)
     }
 
-    fn wrap(&self, handler: &mut H, name: Option<&str>) {
+    fn wrap(&self, handler: &mut Handler, name: Option<&str>) {
         *handler = (self.wrap)(handler, name);
     }
 
-    fn wrap_all(&self, completions: &mut Completions<H>, name: Option<&str>) {
+    fn wrap_all(&self, completions: &mut Completions, name: Option<&str>) {
         for handler in completions.values_mut() {
             self.wrap(handler, name);
         }
@@ -163,12 +163,12 @@ impl<H> Mounting<'_, H> {
 }
 
 /// A component that can be mounted.
-trait Mounted<H>: Component + Clone {
-    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error>;
+trait Mounted: Component + Clone {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error>;
 }
 
-impl<H: Clone> Mounted<H> for RegisteredTool<H> {
-    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
+impl Mounted for RegisteredTool {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         let tool = Arc::make_mut(&mut self.tool);
         mounting.wrap(&mut self.handler, Some(&tool.name));
         tool.name = List::Tools.mounted_key(mounting.prefix, &tool.name);
@@ -176,8 +176,8 @@ impl<H: Clone> Mounted<H> for RegisteredTool<H> {
     }
 }
 
-impl<H: Clone> Mounted<H> for RegisteredPrompt<H> {
-    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
+impl Mounted for RegisteredPrompt {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         let prompt = Arc::make_mut(&mut self.prompt);
         mounting.wrap(&mut self.handler, Some(&prompt.name));
         mounting.wrap_all(&mut self.completions, Some(&prompt.name));
@@ -186,15 +186,15 @@ impl<H: Clone> Mounted<H> for RegisteredPrompt<H> {
     }
 }
 
-impl<H: Clone> Mounted<H> for RegisteredResource<H> {
-    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
+impl Mounted for RegisteredResource {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         Ok(())
     }
 }
 
-impl<H: Clone> Mounted<H> for RegisteredTemplate<H> {
-    fn mount(&mut self, mounting: &Mounting<'_, H>) -> Result<(), Error> {
+impl Mounted for RegisteredTemplate {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         mounting.wrap_all(&mut self.completions, None);
         Ok(())

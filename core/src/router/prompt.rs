@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Component, ComponentOptions,
+    Changes, Component, ComponentOptions, Handler,
     completion::Completions,
     component::{changeable, updated},
     content,
@@ -19,16 +19,16 @@ use crate::{
 
 /// A prompt and its handler.
 #[derive(Clone, Debug)]
-pub struct RegisteredPrompt<H> {
+pub struct RegisteredPrompt {
     pub prompt: Arc<Prompt>,
-    pub handler: H,
+    pub handler: Handler,
     pub options: ComponentOptions,
-    pub(super) completions: Completions<H>,
+    pub(super) completions: Completions,
 }
 
-impl<H> RegisteredPrompt<H> {
+impl RegisteredPrompt {
     /// Errors if the name is empty. Missing `arguments` are published as an empty list.
-    pub fn new(mut prompt: Prompt, handler: H) -> Result<Self, Error> {
+    pub fn new(mut prompt: Prompt, handler: Handler) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
         prompt.arguments.get_or_insert_default();
         Ok(Self {
@@ -62,7 +62,7 @@ impl<H> RegisteredPrompt<H> {
     }
 }
 
-impl<H> Component for RegisteredPrompt<H> {
+impl Component for RegisteredPrompt {
     type Listed = Prompt;
 
     fn key(&self) -> &str {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Component, ComponentOptions, Components, Visibility,
+    Changes, Component, ComponentOptions, Components, Handler, Visibility,
     completion::Completions,
     component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
@@ -20,25 +20,25 @@ use crate::{
 
 /// A resource with a fixed URI.
 #[derive(Clone, Debug)]
-pub struct RegisteredResource<H> {
+pub struct RegisteredResource {
     pub resource: Arc<Resource>,
-    pub handler: H,
+    pub handler: Handler,
     pub options: ComponentOptions,
 }
 
 /// A resource template.
 #[derive(Clone, Debug)]
-pub struct RegisteredTemplate<H> {
+pub struct RegisteredTemplate {
     pub template: Arc<ResourceTemplate>,
-    pub handler: H,
+    pub handler: Handler,
     pub options: ComponentOptions,
-    pub(super) completions: Completions<H>,
+    pub(super) completions: Completions,
     pub(super) uri: Arc<UriTemplate>,
 }
 
-impl<H> RegisteredResource<H> {
+impl RegisteredResource {
     /// Errors if the URI is not valid, or is a template.
-    pub fn new(resource: Resource, handler: H) -> Result<Self, Error> {
+    pub fn new(resource: Resource, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
         if resource.uri.contains('{') {
             return Err(Error::misuse(format!(
@@ -56,9 +56,9 @@ impl<H> RegisteredResource<H> {
     }
 }
 
-impl<H> RegisteredTemplate<H> {
+impl RegisteredTemplate {
     /// Errors if the template is not valid; the message names the position.
-    pub fn new(template: ResourceTemplate, handler: H) -> Result<Self, Error> {
+    pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&template.uri_template)?;
         let uri = UriTemplate::parse(&template.uri_template).map_err(|it| {
             Error::misuse(format!(
@@ -97,7 +97,7 @@ impl<H> RegisteredTemplate<H> {
     }
 }
 
-impl<H> Component for RegisteredResource<H> {
+impl Component for RegisteredResource {
     type Listed = Resource;
 
     fn key(&self) -> &str {
@@ -122,7 +122,7 @@ impl<H> Component for RegisteredResource<H> {
     }
 }
 
-impl<H> Component for RegisteredTemplate<H> {
+impl Component for RegisteredTemplate {
     type Listed = ResourceTemplate;
 
     fn key(&self) -> &str {
@@ -148,8 +148,8 @@ impl<H> Component for RegisteredTemplate<H> {
 }
 
 /// Expands a URI with the given template variables or query variables.
-pub(super) fn filled<H>(
-    components: &Components<H>,
+pub(super) fn filled(
+    components: &Components,
     uri: String,
     variables: Option<&Raw>,
     visibility: &Visibility,

@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::{ComponentOptions, Components, RegisteredResource, RegisteredTemplate, Visibility};
 
 /// The resource or template that serves a URI.
-pub(super) enum Served<'a, H> {
-    Resource(&'a Arc<RegisteredResource<H>>),
+pub(super) enum Served<'a> {
+    Resource(&'a Arc<RegisteredResource>),
     /// With the values of its variables.
-    Template(&'a Arc<RegisteredTemplate<H>>, Vec<(String, Value)>),
+    Template(&'a Arc<RegisteredTemplate>, Vec<(String, Value)>),
 }
 
-impl<H> Components<H> {
+impl Components {
     /// Returns the resource, or else the first template, that serves this URI to the caller. One that is hidden for lack of
     /// scopes is not replaced by another, which may need fewer.
-    pub(super) fn served_at(&self, uri: &str, visibility: &Visibility) -> Option<Served<'_, H>> {
+    pub(super) fn served_at(&self, uri: &str, visibility: &Visibility) -> Option<Served<'_>> {
         let kind = self.resources.kind();
         let resource = self.resources.get(uri).filter(|it| visibility.passes(kind, &***it));
         if let Some(it) = resource {

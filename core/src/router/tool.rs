@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Component, ComponentOptions,
+    Changes, Component, ComponentOptions, Handler,
     component::{changeable, updated},
     handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     lint, names,
@@ -23,9 +23,9 @@ const TEXT: &str = r#"[{"type":"text","text":"#;
 
 /// A tool and its handler.
 #[derive(Clone, Debug)]
-pub struct RegisteredTool<H> {
+pub struct RegisteredTool {
     pub tool: Arc<Tool>,
-    pub handler: H,
+    pub handler: Handler,
     pub options: ComponentOptions,
     /// Arguments that are repeated in HTTP headers.
     pub(super) mirrored: Arc<[ParamHeader]>,
@@ -43,9 +43,9 @@ pub(super) struct Output {
     is_object: bool,
 }
 
-impl<H> RegisteredTool<H> {
+impl RegisteredTool {
     /// Errors if the name or a schema is not valid; the message names the tool and the fix.
-    pub fn new(mut tool: Tool, handler: H) -> Result<Self, Error> {
+    pub fn new(mut tool: Tool, handler: Handler) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
         let place = |which: &str| format!("the {which} schema of tool {:?}", tool.name);
         let input = compile(&tool.input_schema, &place("input"))?;
@@ -122,7 +122,7 @@ impl<H> RegisteredTool<H> {
     }
 }
 
-impl<H> Component for RegisteredTool<H> {
+impl Component for RegisteredTool {
     type Listed = Tool;
 
     fn key(&self) -> &str {

@@ -73,7 +73,7 @@ pub fn visibility_question(
     json!({ "principal": principal, "components": components }).to_string()
 }
 
-impl<H> Components<H> {
+impl Components {
     /// Returns the kind and key of the components with a predicate that a request touches; `None` if there are none.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn unresolved(&self, request: &Request) -> Option<Arc<[(&'static str, String)]>> {
@@ -135,7 +135,7 @@ impl<H> Components<H> {
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
         let concerns =
-            |it: &super::RegisteredTemplate<H>| it.key() == uri || it.match_uri(uri).is_some();
+            |it: &super::RegisteredTemplate| it.key() == uri || it.match_uri(uri).is_some();
         self.templates.guarded(concerns, found);
     }
 }

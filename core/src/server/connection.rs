@@ -2,22 +2,21 @@
 
 use std::{ops::Deref, sync::Arc, time::Instant};
 
-use super::handler::Erased;
 use crate::driver::{EndpointServer, StreamConnection};
 
 /// The endpoint that serves the clients of a runner's handlers. No method blocks.
 pub(super) struct Connection {
-    server: Arc<EndpointServer<Arc<Erased>>>,
+    server: Arc<EndpointServer>,
     /// `None` if the connections have tasks, which also keep the time.
-    stream: Option<Arc<StreamConnection<Arc<Erased>>>>,
+    stream: Option<Arc<StreamConnection>>,
 }
 
 impl Connection {
-    pub(super) fn endpoint(server: Arc<EndpointServer<Arc<Erased>>>) -> Self {
+    pub(super) fn endpoint(server: Arc<EndpointServer>) -> Self {
         Self { server, stream: None }
     }
 
-    pub(super) fn stream(stream: Arc<StreamConnection<Arc<Erased>>>) -> Self {
+    pub(super) fn stream(stream: Arc<StreamConnection>) -> Self {
         Self { server: Arc::clone(stream.server()), stream: Some(stream) }
     }
 
@@ -35,7 +34,7 @@ impl Connection {
 }
 
 impl Deref for Connection {
-    type Target = EndpointServer<Arc<Erased>>;
+    type Target = EndpointServer;
 
     fn deref(&self) -> &Self::Target {
         &self.server

@@ -86,7 +86,7 @@ impl<F: Future> Async for F {
 }
 
 /// A server's components, with handlers of this host.
-pub(super) type Components = router::Components<Arc<Erased>>;
+pub(super) type Components = router::Components;
 
 /// A type-erased handler.
 pub struct Erased {
@@ -125,6 +125,19 @@ impl Erased {
         }
     }
 
+    /// Returns the handler as the core keeps it.
+    pub(super) fn kept(self) -> router::Handler {
+        router::Handler::new(Arc::new(self))
+    }
+
+    /// Returns a handler that the core has kept.
+    ///
+    /// # Panics
+    /// Panics if it belongs to another host, which a server of Rust never has.
+    pub(super) fn of(kept: &router::Handler) -> Arc<Self> {
+        kept.shared().expect("the handlers of a server are those that it has added")
+    }
+
     /// Gives the handler the states of its server.
     pub(super) fn join(&mut self, states: &Arc<States>) {
         states.take(&self.takes);
@@ -152,18 +165,18 @@ impl Erased {
 
 /// Returns the handler with the middleware of its original server, where its tool or prompt has this name.
 pub(super) fn mounted(
-    handler: &Arc<Erased>,
+    handler: &router::Handler,
     stack: &Arc<Stack>,
     name: Option<&str>,
-) -> Arc<Erased> {
-    let inner = Arc::clone(handler);
+) -> router::Handler {
+    let inner = Erased::of(handler);
     let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
     let visible = inner.visible.clone();
     let mut outer = Erased::new(Vec::new(), move |input, context, _| inner.call(input, context));
     outer.mounted = mounted;
     outer.visible = visible;
-    Arc::new(outer)
+    outer.kept()
 }
 
 impl fmt::Debug for Erased {

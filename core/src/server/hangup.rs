@@ -13,7 +13,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{handler::Erased, run::Runner};
+use super::run::Runner;
 use crate::driver::StreamConnection;
 
 /// Watches the client on a thread of its own. Calls `ended` once the output has no reader any more, or once the input was
@@ -21,7 +21,7 @@ use crate::driver::StreamConnection;
 /// says that the input was read to its end.
 pub(super) fn watch(
     input: &File,
-    stream: &Arc<StreamConnection<Arc<Erased>>>,
+    stream: &Arc<StreamConnection>,
     runner: &Arc<Runner>,
     grace: Duration,
     ended: impl FnOnce() + Send + 'static,

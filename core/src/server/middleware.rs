@@ -60,11 +60,7 @@ struct NamedLayer {
 }
 
 enum End {
-    Handler {
-        handler: Arc<Erased>,
-        middleware_frame: Box<MiddlewareFrame<Arc<Erased>>>,
-        input: String,
-    },
+    Handler { handler: Arc<Erased>, middleware_frame: Box<MiddlewareFrame>, input: String },
     Core(Result<Value, (i64, String, Option<Value>)>),
 }
 
@@ -108,7 +104,7 @@ impl Stack {
     }
 
     /// Returns the middleware for the router. `more` are methods that mounted servers have middleware for.
-    pub(super) fn registered(&self, more: &[String]) -> router::Middleware<Arc<Erased>> {
+    pub(super) fn registered(&self, more: &[String]) -> router::Middleware {
         let stack = Arc::new(self.clone());
         let own = Arc::clone(&stack);
         let mut handler = Erased::new(Vec::new(), move |input, context, _| {
@@ -117,7 +113,7 @@ impl Stack {
         });
         handler.stack = Some(stack);
         let methods = self.methods().into_iter().chain(more.iter().cloned());
-        router::Middleware::new(Arc::new(handler), methods, true)
+        router::Middleware::new(handler.kept(), methods, true)
     }
 
     fn layers<'a>(
@@ -135,14 +131,14 @@ impl Stack {
 /// Runs a handler inside its middleware, if there is any.
 pub(super) fn around(
     handler: &Arc<Erased>,
-    middleware_frame: Option<Box<MiddlewareFrame<Arc<Erased>>>>,
+    middleware_frame: Option<Box<MiddlewareFrame>>,
     input: String,
     context: Context,
 ) -> BoxFuture<Outcome> {
     let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
     let method = middleware_frame.method.as_str().to_owned();
-    let outer = middleware_frame.handler.stack.as_ref();
-    let mut layers: Vec<_> = outer.into_iter().flat_map(|it| it.layers(&method, None)).collect();
+    let outer = Erased::of(&middleware_frame.handler);
+    let mut layers: Vec<_> = outer.stack.iter().flat_map(|it| it.layers(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {
         layers.extend(stack.layers(&method, name.as_ref()));
     }

@@ -83,7 +83,7 @@ pub use self::{handler::Erased, registry::Registered, state::States};
 use crate::{
     error::Error,
     protocol::Implementation,
-    router::{Definition, ServerFacts, check_server},
+    router::{self, Definition, ServerFacts, check_server},
 };
 #[cfg(feature = "http")]
 pub use crate::{
@@ -329,9 +329,9 @@ impl Server {
     }
 
     /// Returns a handler with the states of this server.
-    fn erased(&self, mut handler: Erased) -> Arc<Erased> {
+    fn erased(&self, mut handler: Erased) -> router::Handler {
         handler.join(self.hub.states());
-        Arc::new(handler)
+        handler.kept()
     }
 
     fn set_middleware(&self) {

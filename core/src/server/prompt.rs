@@ -1,7 +1,5 @@
 //! Prompts as added to a server.
 
-use std::sync::Arc;
-
 use super::{
     entry::Entry,
     handler::{Components, Erased, Handler, HandlerOf},
@@ -110,7 +108,7 @@ impl Component for Prompt {
             ..(&*name).into()
         };
         let warnings =
-            components.register(Definition::Prompt(prompt, options), Arc::new(handler), enabled)?;
+            components.register(Definition::Prompt(prompt, options), handler.kept(), enabled)?;
         Ok(Registered { list: List::Prompts, key: name, warnings })
     }
 }

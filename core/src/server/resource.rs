@@ -1,6 +1,6 @@
 //! Resources and resource templates as added to a server.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -156,7 +156,7 @@ impl Resource {
             annotations: self.parts.annotations,
             meta: self.meta,
         };
-        let component = RegisteredTemplate::new(template, Arc::new(self.handler))?;
+        let component = RegisteredTemplate::new(template, self.handler.kept())?;
         let variables = component.variables();
         if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
             return Err(Error::misuse(format!(
@@ -189,7 +189,7 @@ impl Resource {
             meta: self.meta,
         };
         let definition = Definition::Resource(resource, self.options);
-        components.register(definition, Arc::new(self.handler), self.enabled)
+        components.register(definition, self.handler.kept(), self.enabled)
     }
 
     /// Sets the decoder: parts of a URI are strings, whatever the type of the handler's argument.

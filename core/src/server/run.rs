@@ -107,15 +107,15 @@ impl Runner {
     }
 
     /// Does the work, and the work that results from it. Must be called inside the runtime.
-    pub(super) fn perform(self: &Arc<Self>, mut work: Work<Arc<Erased>>) {
+    pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         let mut has_flushed = false;
         while let Some(effect) = work.pop() {
             match effect {
-                Effect::Run(run) => work.extend(self.start(run)),
+                Effect::Run(run) => work.extend(self.start(*run)),
                 Effect::Cancel(run) => self.cancel(run),
                 Effect::Resume { run, context } => {
                     if let Some(suspended) = self.context_of(run) {
-                        suspended.resumed(context);
+                        suspended.resumed(*context);
                     }
                 }
                 Effect::Answered { run, ask, outcome } => {
@@ -214,11 +214,12 @@ impl Runner {
         }
     }
 
-    fn start(self: &Arc<Self>, run: Run<Arc<Erased>>) -> Work<Arc<Erased>> {
+    fn start(self: &Arc<Self>, run: Run) -> Work {
         let Run { id, handler, input, context, is_notification, middleware_frame } = run;
         self.started.fetch_add(1, Ordering::Relaxed);
         let context = Context::new(id, context, Arc::clone(&self.connection), Arc::downgrade(self));
         lock(&self.under_way).insert(id, context.clone());
+        let handler = Erased::of(&handler);
         let is_quick = handler.pace.is_quick();
         let future = middleware::around(&handler, middleware_frame, input, context.clone());
         let mut running = Running { future, handler };
@@ -249,7 +250,7 @@ impl Runner {
         Work::default()
     }
 
-    fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work<Arc<Erased>> {
+    fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work {
         if is_notification && let Err(failure) = &outcome {
             report(&format!("a notification's handler failed: {failure:?}"));
         }
@@ -269,8 +270,8 @@ impl Runner {
     }
 }
 
-impl Shell<Arc<Erased>> for Arc<Runner> {
-    fn run(&self, work: Work<Arc<Erased>>) {
+impl Shell for Arc<Runner> {
+    fn run(&self, work: Work) {
         self.perform(work);
     }
 }

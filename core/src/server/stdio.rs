@@ -16,7 +16,6 @@ use tokio::{sync::Notify, task::JoinSet};
 use super::hangup;
 use super::{
     connection::Connection,
-    handler::Erased,
     process_end::ProcessEnd,
     registry::Hub,
     run::{Runner, mark_own_thread},
@@ -123,7 +122,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
 }
 
 /// The reading thread: reads frames, runs fast handlers in place, and writes once per batch.
-fn read(input: &File, stream: &StreamConnection<Arc<Erased>>, runner: &Arc<Runner>, limit: usize) {
+fn read(input: &File, stream: &StreamConnection, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
     let _entered = runtime.enter();
     let mut decoder = LineDecoder::new(limit);

@@ -1,7 +1,5 @@
 //! Tools as added to a server.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -177,7 +175,7 @@ impl Component for Tool {
             ..protocol::Tool::new(&*parts.name, input)
         };
         let warnings =
-            components.register(Definition::Tool(tool, options), Arc::new(handler), enabled)?;
+            components.register(Definition::Tool(tool, options), handler.kept(), enabled)?;
         Ok(Registered { list: List::Tools, key: parts.name, warnings })
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     protocol::Principal,
-    router::{Component, List, Registry},
+    router::{Component, Handler, List, Registry},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -47,8 +47,8 @@ impl VisibilityFilter {
             List::Templates => found(&components.templates, key, |it| &it.handler),
             List::Prompts => found(&components.prompts, key, |it| &it.handler),
         };
-        if let Some(predicate) = handler.and_then(|it| it.visible.as_ref()) {
-            self.lock().insert((kind.to_owned(), key.to_owned()), Arc::clone(predicate));
+        if let Some(predicate) = handler.and_then(|it| Erased::of(it).visible.clone()) {
+            self.lock().insert((kind.to_owned(), key.to_owned()), predicate);
         }
     }
 
@@ -89,8 +89,8 @@ impl VisibilityFilter {
 fn found<'a, T: Component>(
     registry: &'a Registry<T>,
     key: &str,
-    handler: impl Fn(&T) -> &Arc<Erased>,
-) -> (&'static str, Option<&'a Arc<Erased>>) {
+    handler: impl Fn(&T) -> &Handler,
+) -> (&'static str, Option<&'a Handler>) {
     (registry.kind(), registry.find(key).map(|it| handler(it)))
 }
 

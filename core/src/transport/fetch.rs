@@ -40,7 +40,7 @@ impl HyperFetcher {
 
 /// Sends the requests that the authentication of a server needs on the current tokio runtime.
 #[cfg(feature = "bindings")]
-pub fn serve_auth<H: Clone>(server: &crate::driver::EndpointServer<H>) {
+pub fn serve_auth(server: &crate::driver::EndpointServer) {
     if let Some(auth) = server.auth() {
         auth.set_fetcher(HyperFetcher::new());
     }

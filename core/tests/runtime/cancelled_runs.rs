@@ -7,7 +7,7 @@ use gudgeon::{
     engine::Effect,
     framing::LineDecoder,
     protocol::Implementation,
-    router::{Components, Definition, List, ServerFacts},
+    router::{Components, Definition, Handler, List, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const GUARDED: &[u8] = br#"{"name":"hidden","inputSchema":{"type":"object"},"gua
 const OPEN: &[u8] = br#"{"name":"works","inputSchema":{"type":"object"}}"#;
 
 struct Client {
-    server: Arc<StreamConnection<()>>,
+    server: Arc<StreamConnection>,
     decoder: LineDecoder,
 }
 
@@ -24,10 +24,10 @@ impl Client {
         let facts = ServerFacts::from(Implementation::new("s", "1"));
         let mut components = Components::new(facts);
         for tool in [GUARDED, OPEN] {
-            components.declare(List::Tools, tool, ()).unwrap();
+            components.declare(List::Tools, tool, Handler::new(Arc::new(()))).unwrap();
         }
         let vendor = Definition::Notification("acme/changed".into());
-        components.add(vendor, ()).unwrap();
+        components.add(vendor, Handler::new(Arc::new(()))).unwrap();
         let null = File::create("/dev/null").unwrap();
         let server = StreamConnection::new(Arc::new(components), File::from(OwnedFd::from(null)));
         let mut client = Self { server, decoder: LineDecoder::new(1 << 20) };
@@ -38,7 +38,7 @@ impl Client {
         client
     }
 
-    fn feed(&mut self, messages: &[Value]) -> Work<()> {
+    fn feed(&mut self, messages: &[Value]) -> Work {
         let lines: Vec<_> = messages.iter().map(Value::to_string).collect();
         let text = lines.join("\n") + "\n";
         self.server.feed(&mut self.decoder, text.as_bytes())

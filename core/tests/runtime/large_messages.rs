@@ -12,7 +12,7 @@ use gudgeon::{
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Tool, json::to_raw},
-    router::{Components, RegisteredTool, Reply, ServerFacts},
+    router::{Components, Handler, RegisteredTool, Reply, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -28,13 +28,19 @@ fn slow_value() -> Value {
     json!({"password": "a".repeat(100_000)})
 }
 
-fn components() -> Arc<Components<()>> {
+fn components() -> Arc<Components> {
     let mut components = Components::new(ServerFacts::from(Implementation::new("checker", "1")));
     let checks = Tool::new("checks", to_raw(&slow_schema()));
-    components.tools.add(RegisteredTool::new(checks, ()).unwrap(), true).unwrap();
+    components
+        .tools
+        .add(RegisteredTool::new(checks, Handler::new(Arc::new(()))).unwrap(), true)
+        .unwrap();
     let mut answers = Tool::new("answers", to_raw(&json!({"type": "object"})));
     answers.output_schema = Some(to_raw(&slow_schema()));
-    components.tools.add(RegisteredTool::new(answers, ()).unwrap(), true).unwrap();
+    components
+        .tools
+        .add(RegisteredTool::new(answers, Handler::new(Arc::new(()))).unwrap(), true)
+        .unwrap();
     Arc::new(components)
 }
 
@@ -53,7 +59,7 @@ fn call(name: &str, arguments: &Value) -> Vec<u8> {
 }
 
 /// Asserts that the server can be used while the thread checks a message.
-fn assert_usable(server: &EndpointServer<()>, checking: JoinHandle<Work<()>>) {
+fn assert_usable(server: &EndpointServer, checking: JoinHandle<Work>) {
     let mut uses = 0;
     while !checking.is_finished() {
         uses += server.in_flight();
@@ -63,7 +69,7 @@ fn assert_usable(server: &EndpointServer<()>, checking: JoinHandle<Work<()>>) {
     assert_eq!(server.in_flight(), 0, "the value does not fit");
 }
 
-fn stream() -> Arc<StreamConnection<()>> {
+fn stream() -> Arc<StreamConnection> {
     let null = File::create("/dev/null").unwrap();
     StreamConnection::new(components(), File::from(OwnedFd::from(null)))
 }

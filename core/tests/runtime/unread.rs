@@ -12,15 +12,16 @@ use gudgeon::{
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Resource},
-    router::{Components, RegisteredResource, ServerFacts},
+    router::{Components, Handler, RegisteredResource, ServerFacts},
 };
 use serde_json::{Value, json};
 
 const MIB: usize = 1024 * 1024;
 
-fn components() -> Arc<Components<()>> {
+fn components() -> Arc<Components> {
     let mut components = Components::new(ServerFacts::from(Implementation::new("teller", "1")));
-    let component = RegisteredResource::new(Resource::new("mem://a", "a"), ()).unwrap();
+    let component =
+        RegisteredResource::new(Resource::new("mem://a", "a"), Handler::new(Arc::new(()))).unwrap();
     components.resources.add(component, true).unwrap();
     Arc::new(components)
 }
@@ -41,13 +42,13 @@ fn listen(id: u64, uris: &[String]) -> Value {
     }})
 }
 
-fn served() -> (BufReader<File>, Arc<StreamConnection<()>>) {
+fn served() -> (BufReader<File>, Arc<StreamConnection>) {
     let (read, write) = std::io::pipe().unwrap();
     let (read, write): (OwnedFd, OwnedFd) = (read.into(), write.into());
     (BufReader::new(read.into()), StreamConnection::new(components(), write.into()))
 }
 
-fn receive(server: &StreamConnection<()>, message: &Value) {
+fn receive(server: &StreamConnection, message: &Value) {
     let line = format!("{message}\n");
     drop(server.feed(&mut LineDecoder::new(64 * MIB), line.as_bytes()));
     server.try_flush();
@@ -190,7 +191,7 @@ impl Unread {
     }
 }
 
-fn post(server: &EndpointServer<()>, body: &Value) -> Unread {
+fn post(server: &EndpointServer, body: &Value) -> Unread {
     let request = http::Request::post("/mcp")
         .header("host", "localhost")
         .header("content-type", "application/json")

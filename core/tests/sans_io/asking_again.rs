@@ -14,7 +14,7 @@ use self::{
     rounds::{able, state, waits},
 };
 
-use crate::support::{Handler, asker, rounds};
+use crate::support::{Handler, asker, kept, rounds};
 
 const TOO_OFTEN: &str =
     r#"the client's answer to "Sure?" does not fit, 3 times: nobody is that sure"#;
@@ -24,7 +24,7 @@ fn question(key: &str) -> Question {
 }
 
 /// The handler's own check refuses what was answered under this key.
-fn again(run: &Run<Handler>, number: u64, key: &str) -> Input<'static, Handler> {
+fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
     Input::Handler(
         run.id,
         HandlerEvent::AskAgain {
@@ -45,7 +45,7 @@ fn received(server: &mut Server) -> Result<Value, String> {
     server.answered.remove(0)
 }
 
-fn finish(server: &mut Server, run: &Run<Handler>) {
+fn finish(server: &mut Server, run: &Run) {
     server.done(run, Ok(Reply::Text("done".into())));
     assert_eq!(server.next_sent()["result"]["content"][0]["text"], "done");
     assert_eq!(server.in_flight(), 0);
@@ -256,7 +256,7 @@ fn handlers_of_notifications_ask_again_up_to_the_limit() {
         components
             .add(
                 Definition::Notification("notifications/roots/list_changed".into()),
-                Handler::Plain,
+                kept(Handler::Plain),
             )
             .unwrap();
     });

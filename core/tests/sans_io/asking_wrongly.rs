@@ -10,13 +10,12 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Handler,
     asker::{Server, ask, form, legacy, questions, yes},
     rounds::{asked, call, done, retry, state, text, waits},
 };
 
 /// A question whose form differs from that of other questions with this key.
-fn ask_another(run: &Run<Handler>, number: u64, key: &str) -> Input<'static, Handler> {
+fn ask_another(run: &Run, number: u64, key: &str) -> Input<'static> {
     let mut params = form();
     params["message"] = json!("Really?");
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&params) };

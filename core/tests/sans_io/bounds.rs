@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Handler,
     asker::Server,
-    fixture, rounds,
+    fixture, kept, rounds,
     visitor::{Visitor, modern_body},
 };
 
@@ -24,13 +24,13 @@ fn server_with(listed: &[String]) -> Server {
     Server::with_components(RoundLimits::default(), |components| {
         for uri in listed {
             let resource = Resource::new(uri.as_str(), "long");
-            components.add(Definition::from(resource), Handler::Plain).unwrap();
+            components.add(Definition::from(resource), kept(Handler::Plain)).unwrap();
         }
         let template = json!({"uriTemplate": "mem://{+name}", "name": "mem"});
         let template: ResourceTemplate = serde_json::from_value(template).unwrap();
         components
             .templates
-            .add(RegisteredTemplate::new(template, Handler::Plain).unwrap(), true)
+            .add(RegisteredTemplate::new(template, kept(Handler::Plain)).unwrap(), true)
             .unwrap();
     })
 }
@@ -57,7 +57,7 @@ fn long(number: usize) -> String {
 
 fn visitor(config: EndpointConfig) -> Visitor {
     let mut components = fixture::components();
-    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), kept(Handler::Plain)).unwrap();
     Visitor::new(components, config)
 }
 

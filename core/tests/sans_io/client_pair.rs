@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::Handler;
+use crate::support::{Handler, kept};
 use gudgeon::{
     engine::HandlerEvent,
     error::ErrorKind,
@@ -20,7 +20,7 @@ use gudgeon::{
 };
 use serde_json::Value;
 
-fn components(revisions: &[Revision]) -> Arc<Components<Handler>> {
+fn components(revisions: &[Revision]) -> Arc<Components> {
     let mut components = Components::new(ServerFacts {
         instructions: Some("be kind".into()),
         revisions: revisions.iter().rev().copied().collect(),
@@ -28,7 +28,7 @@ fn components(revisions: &[Revision]) -> Arc<Components<Handler>> {
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());
-        let component = RegisteredTool::new(Tool::new(name, schema), Handler::Named(name))
+        let component = RegisteredTool::new(Tool::new(name, schema), kept(Handler::Named(name)))
             .expect("a good tool");
         components.tools.add(component, true).expect("a new name");
     }
@@ -48,10 +48,12 @@ fn config(revisions: &[Revision]) -> ClientConfig {
     }
 }
 
-fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair<Handler> {
-    Pair::new(Instant::now(), config(ours), components(theirs), |run| match run.handler {
-        Handler::Named("quick") => Some(Ok(Reply::Text("done".into()))),
-        _ => None,
+fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair {
+    Pair::new(Instant::now(), config(ours), components(theirs), |run| {
+        match Handler::of(&run.handler) {
+            Handler::Named("quick") => Some(Ok(Reply::Text("done".into()))),
+            _ => None,
+        }
     })
 }
 
@@ -126,7 +128,7 @@ fn a_vendors_notification_is_delivered_in_both_eras() {
     for revision in Revision::ALL {
         let mut components = Components::clone(&components(&[revision]));
         components
-            .add(Definition::Notification("acme/told".into()), Handler::Named("told"))
+            .add(Definition::Notification("acme/told".into()), kept(Handler::Named("told")))
             .expect("a new name");
         let mut pair =
             Pair::new(Instant::now(), config(&[revision]), Arc::new(components), |_| None);

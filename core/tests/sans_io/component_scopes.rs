@@ -10,7 +10,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, visitor::Visitor};
+use crate::support::{Handler, kept, visitor::Visitor};
 
 fn visitor(scopes: Option<&[&str]>) -> Visitor {
     visitor_of(ServerFacts::from(Implementation::new("shelf", "1")), scopes)
@@ -27,7 +27,7 @@ fn visitor_of(mut facts: ServerFacts, scopes: Option<&[&str]>) -> Visitor {
     facts.scope_implies.insert("admin".into(), vec!["books:write".into(), "books:read".into()]);
     let mut components = Components::new(facts);
     let mut declare = |list: List, declaration: Value| {
-        components.declare(list, declaration.to_string().as_bytes(), Handler::Plain).unwrap();
+        components.declare(list, declaration.to_string().as_bytes(), kept(Handler::Plain)).unwrap();
     };
     let scopes_of = json!(["books:read", "books:write"]);
     let schema = json!({ "type": "object" });
@@ -43,7 +43,7 @@ fn visitor_of(mut facts: ServerFacts, scopes: Option<&[&str]>) -> Visitor {
         json!({ "name": "p", "arguments": [{ "name": "of" }], "scopes": scopes_of }),
     );
     let completion = Definition::Completion { target: "p".into(), argument: "of".into() };
-    components.add(completion, Handler::Plain).unwrap();
+    components.add(completion, kept(Handler::Plain)).unwrap();
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     visitor.principal = scopes.map(caller);
     visitor
@@ -208,7 +208,7 @@ fn a_resource_that_needs_scopes_is_not_read_by_a_template() {
             (List::Templates, json!({ "uriTemplate": "shelf://{id}", "name": "any" })),
         ] {
             let declaration = declaration.to_string();
-            components.declare(list, declaration.as_bytes(), Handler::Plain).unwrap();
+            components.declare(list, declaration.as_bytes(), kept(Handler::Plain)).unwrap();
         }
         let mut visitor = Visitor::new(components, EndpointConfig::default());
         visitor.principal = Some(caller(&[]));

@@ -35,10 +35,10 @@ fn config(dialect: Dialect) -> ClientConfig {
     }
 }
 
-fn pair(dialect: Dialect) -> Pair<Handler> {
+fn pair(dialect: Dialect) -> Pair {
     let components = fixture::components_in(Dialect::ALL.to_vec());
     let mut pair = Pair::new(Instant::now(), config(dialect), Arc::new(components), |run| {
-        let act = run.handler.act();
+        let act = Handler::of(&run.handler).act();
         act(&serde_json::from_str(&run.input).unwrap(), &mut Vec::new())
     });
     let server = pair.connect().unwrap();
@@ -46,12 +46,12 @@ fn pair(dialect: Dialect) -> Pair<Handler> {
     pair
 }
 
-fn ask(pair: &mut Pair<Handler>, method: &str, params: &Value) -> Value {
+fn ask(pair: &mut Pair, method: &str, params: &Value) -> Value {
     let result = pair.request(method, &params.to_string()).unwrap();
     serde_json::from_str(result.get()).unwrap()
 }
 
-fn sent(pair: &Pair<Handler>) -> Vec<Value> {
+fn sent(pair: &Pair) -> Vec<Value> {
     let ours = pair.wire.iter().filter_map(|it| match it {
         Sent::ByClient(frame) => Some(serde_json::from_str(frame).unwrap()),
         Sent::ByServer(_) => None,

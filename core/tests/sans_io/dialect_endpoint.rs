@@ -11,7 +11,7 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Handler, fixture,
+    fixture,
     request::{Request, initialize},
     visitor::{BOTH, Visitor},
 };
@@ -210,7 +210,7 @@ fn sessions_of_dated_revisions_do_not_expire_this_way() {
 fn an_idle_message_connection_expires_and_can_be_replaced() {
     let mut visitor = with(&[Dialect::V0_7]);
     let connection = ConnectionId(1);
-    let feed = |visitor: &mut Visitor, input: EndpointInput<'_, Handler>| -> Vec<Value> {
+    let feed = |visitor: &mut Visitor, input: EndpointInput<'_>| -> Vec<Value> {
         let mut received = Vec::new();
         visitor.endpoint.handle(visitor.now, input);
         while let Some(output) = visitor.endpoint.poll() {

@@ -15,16 +15,16 @@ use gudgeon::{
 use serde_json::json;
 
 use crate::support::{
-    Handler, fixture,
+    Handler, fixture, kept,
     visitor::{BOTH, Visitor, modern_body},
 };
 
 const OVER: &str = "the call is over: a handler can ask its client only while its call runs";
 const GONE: &str = "the client disconnected: this question gets no answer";
 
-fn components() -> Components<Handler> {
+fn components() -> Components {
     let mut components = fixture::components();
-    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), kept(Handler::Plain)).unwrap();
     components
 }
 
@@ -32,14 +32,14 @@ fn visitor() -> Visitor {
     Visitor::new(components(), EndpointConfig::default())
 }
 
-fn ask(call: RunId, number: u64) -> EndpointInput<'static, Handler> {
+fn ask(call: RunId, number: u64) -> EndpointInput<'static> {
     let params = to_raw(&json!({}));
     let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
     EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 /// Returns the handler of a notification that this session sent.
-fn receive(visitor: &mut Visitor, session: &str) -> Run<Handler> {
+fn receive(visitor: &mut Visitor, session: &str) -> Run {
     let body = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
     let id = visitor.legacy(session, &body);
     assert_eq!(visitor.reply(id).status, 202);
@@ -48,7 +48,7 @@ fn receive(visitor: &mut Visitor, session: &str) -> Run<Handler> {
     run
 }
 
-fn done(visitor: &mut Visitor, run: &Run<Handler>) {
+fn done(visitor: &mut Visitor, run: &Run) {
     visitor.handle(EndpointInput::Handler(run.id, HandlerEvent::Done(Ok(Reply::Nothing))));
 }
 

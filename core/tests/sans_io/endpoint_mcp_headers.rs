@@ -10,7 +10,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, fixture, request::Request, visitor::Visitor};
+use crate::support::{Handler, fixture, kept, request::Request, visitor::Visitor};
 
 const MISMATCH: i64 = -32020;
 
@@ -29,7 +29,7 @@ fn visitor() -> Visitor {
     }});
     let tool = Tool::new("mirrored", closed(to_raw(&schema)));
     let handler = Handler::Act(|input, _| Some(Ok(Reply::Text(input.to_string()))));
-    components.tools.add(RegisteredTool::new(tool, handler).unwrap(), true).unwrap();
+    components.tools.add(RegisteredTool::new(tool, kept(handler)).unwrap(), true).unwrap();
     Visitor::new(components, EndpointConfig::default())
 }
 

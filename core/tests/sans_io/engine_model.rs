@@ -35,6 +35,7 @@ use self::steps::{Brought, Decision, KEYS, Outcome, PEERS, Step, TARGETS, step};
 use crate::support::{
     Handler,
     asker::{form, questions, yes},
+    kept,
 };
 
 const PARK_TTL: Duration = Duration::from_secs(20);
@@ -86,7 +87,7 @@ struct Peer {
 }
 
 struct Model {
-    endpoint: Endpoint<Handler>,
+    endpoint: Endpoint,
     now: Instant,
     peers: Vec<Peer>,
     /// Handlers that run.
@@ -98,7 +99,7 @@ struct Model {
     /// All requests to the host so far.
     issued: Vec<Ticket>,
     /// Computations that were handed out, with those whose requests have ended.
-    jobs: Vec<Computation<Handler>>,
+    jobs: Vec<Computation>,
     /// Sealed states, with what they were given for.
     rounds: Vec<(usize, String)>,
     next: u64,
@@ -370,7 +371,7 @@ impl Model {
         ));
     }
 
-    fn handle(&mut self, input: EndpointInput<'_, Handler>) {
+    fn handle(&mut self, input: EndpointInput<'_>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
@@ -391,9 +392,10 @@ impl Model {
         }
     }
 
-    fn check(&mut self, effect: &Effect<Handler>) {
+    fn check(&mut self, effect: &Effect) {
         match *effect {
-            Effect::Run(Run { id, is_notification, .. }) => {
+            Effect::Run(ref run) => {
+                let Run { id, is_notification, .. } = **run;
                 assert!(self.runs.insert(id), "{id:?} runs twice");
                 if is_notification {
                     self.notified.insert(id);
@@ -456,7 +458,7 @@ fn invalid() -> Value {
     json!({"action": "accept", "content": {"value": 5}})
 }
 
-fn components(rounds: RoundLimits) -> Components<Handler> {
+fn components(rounds: RoundLimits) -> Components {
     let mut components = Components::new(ServerFacts {
         request_state_keys: vec![b"one".to_vec()],
         rounds,
@@ -464,7 +466,7 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     });
     for name in &TARGETS[..5] {
         let tool = Tool::new(*name, to_raw(&json!({"type": "object"})));
-        let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
+        let mut component = RegisteredTool::new(tool, kept(Handler::Plain)).unwrap();
         component.options.forbids_replay = *name == "forbids";
         component.options.concurrency = (*name == "alone").then_some(1);
         component.options.timeout =
@@ -476,9 +478,9 @@ fn components(rounds: RoundLimits) -> Components<Handler> {
     }
     let resource: Resource =
         serde_json::from_value(json!({"uri": TARGETS[5], "name": "kept"})).unwrap();
-    let mut component = RegisteredResource::new(resource, Handler::Plain).unwrap();
+    let mut component = RegisteredResource::new(resource, kept(Handler::Plain)).unwrap();
     component.options.keep = Some(Duration::from_secs(5));
     components.resources.add(component, true).unwrap();
-    components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
+    components.add(Definition::Notification("acme/changed".into()), kept(Handler::Plain)).unwrap();
     components
 }

@@ -14,22 +14,23 @@ use serde_json::{Value, json};
 use crate::support::{
     Handler,
     asker::{self, Server},
+    kept,
 };
 
 fn server() -> Server {
     Server::with_components(RoundLimits::default(), |components| {
         let resource = Resource::new("mem://a", "a");
-        let component = RegisteredResource::new(resource, Handler::Plain).unwrap();
+        let component = RegisteredResource::new(resource, kept(Handler::Plain)).unwrap();
         components.resources.add(component, true).unwrap();
     })
 }
 
-fn log(run: &Run<Handler>, level: LoggingLevel, text: &str) -> Input<'static, Handler> {
+fn log(run: &Run, level: LoggingLevel, text: &str) -> Input<'static> {
     let data = to_raw(&json!(text));
     Input::Handler(run.id, HandlerEvent::Log(Log { level, logger: None, data }))
 }
 
-fn done(server: &mut Server, run: &Run<Handler>) {
+fn done(server: &mut Server, run: &Run) {
     server.done(run, Ok(Reply::Text("done".into())));
 }
 

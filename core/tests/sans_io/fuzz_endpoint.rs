@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::support::{
-    Handler, fixture,
+    fixture,
     visitor::{self, Visitor},
 };
 
@@ -126,7 +126,7 @@ fn text(body: &Body) -> String {
 }
 
 fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
-    let pick = |runs: &[gudgeon::engine::Run<Handler>], at: usize| {
+    let pick = |runs: &[gudgeon::engine::Run], at: usize| {
         (!runs.is_empty()).then(|| runs[at % runs.len()].id)
     };
     match act {

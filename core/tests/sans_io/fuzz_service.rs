@@ -18,7 +18,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::de::IgnoredAny;
 use serde_json::{json, value::RawValue};
 
-use crate::support::{Handler, fixture};
+use crate::support::fixture;
 
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -202,7 +202,7 @@ fn nesting_of_any_depth_is_one_reply() {
 
 /// A shell whose handlers answer what the test was dealt, some of them only at the end.
 struct Shell {
-    service: Service<Handler>,
+    service: Service,
     answers: std::iter::Cycle<std::vec::IntoIter<u8>>,
     /// Handlers that have not answered yet.
     waiting: HashSet<RunId>,
@@ -216,13 +216,13 @@ struct Shell {
 
 impl Shell {
     fn new(answers: Vec<u8>) -> Self {
-        static OFFERS: [OnceLock<Arc<Components<Handler>>>; 2] = [const { OnceLock::new() }; 2];
+        static OFFERS: [OnceLock<Arc<Components>>; 2] = [const { OnceLock::new() }; 2];
         let passes = answers.first().is_some_and(|it| it % 2 == 1);
         let components = OFFERS[usize::from(passes)].get_or_init(|| {
             let mut components = fixture::components_in(gudgeon::protocol::Dialect::ALL.to_vec());
             // Every request but those that tell whether it still serves passes middleware, which answers as the test likes.
             if passes {
-                let handler = components.tools.find("echo").unwrap().handler;
+                let handler = components.tools.find("echo").unwrap().handler.clone();
                 let methods =
                     Method::ALL.iter().filter(|it| !matches!(it, Method::Ping | Method::Discover));
                 let methods = methods.map(|it| it.as_str()).chain(["acme/echo", "no/such"]);
@@ -275,7 +275,7 @@ impl Shell {
     }
 
     /// The replies; notifications are looked at and left out.
-    fn exchange(&mut self, input: Input<'_, Handler>) -> Vec<String> {
+    fn exchange(&mut self, input: Input<'_>) -> Vec<String> {
         let mut replies = Vec::new();
         self.service.handle(Instant::now(), input);
         while let Some(output) = self.service.poll() {
@@ -312,7 +312,7 @@ impl Shell {
         replies
     }
 
-    fn run(&mut self, run: &Run<Handler>) {
+    fn run(&mut self, run: &Run) {
         assert!(serde_json::from_str::<IgnoredAny>(&run.input).is_ok(), "no JSON: {}", run.input);
         let (now, call) = (Instant::now(), run.id);
         let outcome = match self.answers.next().unwrap_or(0) % 8 {

@@ -2,7 +2,6 @@
 
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
-use crate::support::Handler;
 use gudgeon::{
     protocol::{Id, Implementation, json::push_string},
     router::{Components, ServerFacts},
@@ -10,7 +9,7 @@ use gudgeon::{
 };
 use proptest::prelude::*;
 
-fn service() -> Service<Handler> {
+fn service() -> Service {
     let facts = ServerFacts::from(Implementation::new("test", "1"));
     Service::new(Arc::new(Components::new(facts)), &gudgeon::test_pair::start(Instant::now()))
 }

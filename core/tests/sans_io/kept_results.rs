@@ -11,21 +11,21 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, fixture, visitor::Visitor};
+use crate::support::{Handler, fixture, kept, visitor::Visitor};
 
 const KEEP: Duration = Duration::from_secs(10);
 const BOOKS: &str = "shelf://books";
 
-fn components() -> Components<Handler> {
+fn components() -> Components {
     let mut components = fixture::components();
     let handler: Handler = Handler::Plain;
-    let mut books = RegisteredResource::new(Resource::new(BOOKS, "books"), handler).unwrap();
+    let mut books = RegisteredResource::new(Resource::new(BOOKS, "books"), kept(handler)).unwrap();
     books.options.keep = Some(KEEP);
     components.resources.add(books, true).unwrap();
     let book: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "shelf://books/{id}", "name": "book"}))
             .unwrap();
-    let mut book = RegisteredTemplate::new(book, handler).unwrap();
+    let mut book = RegisteredTemplate::new(book, kept(handler)).unwrap();
     book.options.keep = Some(KEEP);
     components.templates.add(book, true).unwrap();
     components
@@ -244,7 +244,7 @@ fn a_run_that_asks_is_not_shared() {
 fn with_middleware_reads_are_not_shared() {
     let mut components = components();
     let middleware: Handler = Handler::Plain;
-    components.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
+    components.set_middleware(Some(Middleware::new(kept(middleware), ["resources/read"], true)));
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     assert!(read_as(&mut visitor, BOOKS, "one"));
     assert!(read_as(&mut visitor, BOOKS, "two"));

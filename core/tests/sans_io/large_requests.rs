@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::kept;
 use gudgeon::{
     engine::{Computation, Effect, HandlerEvent, Load, MAX_UNDER_LOCK, Run, Ticket},
     protocol::{Implementation, Method, Question, Tool, json},
@@ -16,11 +17,11 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 struct Host {
-    service: Service<&'static str>,
+    service: Service,
     now: Instant,
-    jobs: Vec<Computation<&'static str>>,
+    jobs: Vec<Computation>,
     cancelled: Vec<Ticket>,
-    runs: Vec<Run<&'static str>>,
+    runs: Vec<Run>,
     sent: Vec<Value>,
     reports: Vec<String>,
     answered: Vec<Result<Value, String>>,
@@ -31,14 +32,14 @@ impl Host {
         let schema = r#"{"type":"object","properties":{"text":{"type":"string"}}}"#;
         let tool = Tool::new("count", json::raw(schema.into()));
         let mut components = Components::new(ServerFacts::from(Implementation::new("host", "1")));
-        components.tools.add(RegisteredTool::new(tool, "count").unwrap(), true).unwrap();
+        components.tools.add(RegisteredTool::new(tool, kept("count")).unwrap(), true).unwrap();
         let strong =
             r#"{"type":"object","properties":{"word":{"type":"string","pattern":"^(?=.*a).+$"}}}"#;
         let plain = r#"{"type":"object"}"#;
         for (name, input, output) in [("reads", strong, None), ("writes", plain, Some(strong))] {
             let mut tool = Tool::new(name, json::raw(input.into()));
             tool.output_schema = output.map(|it| json::raw(it.into()));
-            components.tools.add(RegisteredTool::new(tool, name).unwrap(), true).unwrap();
+            components.tools.add(RegisteredTool::new(tool, kept(name)).unwrap(), true).unwrap();
         }
         let now = Instant::now();
         let mut host = Self {
@@ -74,12 +75,12 @@ impl Host {
         self.handle(Input::Frame(message.to_string().as_bytes()));
     }
 
-    fn handle(&mut self, input: Input<'_, &'static str>) {
+    fn handle(&mut self, input: Input<'_>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
-                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Compute(job) => self.jobs.push(*job),
                 Output::Effect(Effect::CancelHost(ticket)) => self.cancelled.push(ticket),
                 // The handler has ended.

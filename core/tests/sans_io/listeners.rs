@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Handler,
     asker::{self, Server},
+    kept,
 };
 
 fn server() -> Server {
@@ -19,27 +20,29 @@ fn server() -> Server {
         components
             .add(
                 Definition::Notification("notifications/roots/list_changed".into()),
-                Handler::Plain,
+                kept(Handler::Plain),
             )
             .unwrap();
-        components.add(Definition::Notification("acme/changed".into()), Handler::Plain).unwrap();
-        components.add(Definition::Method("acme/method".into()), Handler::Plain).unwrap();
+        components
+            .add(Definition::Notification("acme/changed".into()), kept(Handler::Plain))
+            .unwrap();
+        components.add(Definition::Method("acme/method".into()), kept(Handler::Plain)).unwrap();
         let prompt: Prompt =
             serde_json::from_value(json!({"name": "p", "arguments": [{"name": "a"}]})).unwrap();
         components
             .prompts
-            .add(RegisteredPrompt::new(prompt, Handler::Plain).unwrap(), true)
+            .add(RegisteredPrompt::new(prompt, kept(Handler::Plain)).unwrap(), true)
             .unwrap();
         components
             .add(
                 Definition::Completion { target: "p".into(), argument: "a".into() },
-                Handler::Plain,
+                kept(Handler::Plain),
             )
             .unwrap();
     })
 }
 
-fn roots(run: &Run<Handler>, number: u64) -> Input<'static, Handler> {
+fn roots(run: &Run, number: u64) -> Input<'static> {
     let question = Question {
         key: format!("roots-{number}"),
         method: Method::ListRoots,

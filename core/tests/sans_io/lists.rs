@@ -11,7 +11,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, fixture, visitor::Visitor};
+use crate::support::{Handler, fixture, kept, visitor::Visitor};
 
 /// A server whose lists come three entries at a time.
 fn server(keys: &[&str]) -> Visitor {
@@ -121,7 +121,7 @@ fn cache_hints_are_sent_in_revisions_that_define_them() {
 #[test]
 fn every_revision_gets_its_own_text_and_sees_every_change() {
     let mut visitor = server(&[]);
-    let mut components: Components<Handler> = fixture::components();
+    let mut components: Components = fixture::components();
     let titled = json!({"title": "Adder"});
     components.tools.update("add", titled.as_object().unwrap()).unwrap();
     let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}});
@@ -143,7 +143,7 @@ fn every_revision_gets_its_own_text_and_sees_every_change() {
 }
 
 /// The server's about page, as clients may keep it.
-fn about(scope: Option<CacheScope>) -> Components<Handler> {
+fn about(scope: Option<CacheScope>) -> Components {
     let mut components = fixture::components();
     let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.options.cache_scope = scope;
@@ -180,7 +180,7 @@ fn a_list_changed_by_middleware_is_private() {
     for (who, scope) in [(None, "public"), (Some(Arc::new(Principal::new("ada"))), "private")] {
         let mut components = fixture::components();
         let handler: Handler = Handler::Plain;
-        components.set_middleware(Some(Middleware::new(handler, ["tools/list"], false)));
+        components.set_middleware(Some(Middleware::new(kept(handler), ["tools/list"], false)));
         let mut visitor = Visitor::new(components, EndpointConfig::default());
         visitor.principal = who;
         let unchanged = visitor.modern("tools/list", json!({}));

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use crate::support::Handler;
+use crate::support::{Handler, kept};
 use gudgeon::{
     engine::{Effect, HandlerEvent, Run},
     protocol::{Implementation, Tool, json},
@@ -20,35 +20,35 @@ enum Who {
 }
 
 struct Shell {
-    service: Service<Handler>,
+    service: Service,
     now: Instant,
     sent: Vec<Value>,
-    runs: Vec<Run<Handler>>,
+    runs: Vec<Run>,
     reports: Vec<String>,
     next: u64,
 }
 
 impl Shell {
-    fn new(components: Components<Handler>) -> Self {
+    fn new(components: Components) -> Self {
         let now = Instant::now();
         let service = Service::new(Arc::new(components), &gudgeon::test_pair::start(now));
         Self { service, now, sent: Vec::new(), runs: Vec::new(), reports: Vec::new(), next: 0 }
     }
 
-    fn open(components: Components<Handler>, revision: &str) -> Self {
+    fn open(components: Components, revision: &str) -> Self {
         let mut shell = Self::new(components);
         shell.ask("initialize", &initialize(revision));
         shell
     }
 
-    fn feed(&mut self, input: Input<'_, Handler>) {
+    fn feed(&mut self, input: Input<'_>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) | Output::Change(frame) => {
                     self.sent.push(serde_json::from_slice(&frame).unwrap());
                 }
-                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Effect(Effect::Report(text)) => self.reports.push(text),
                 Output::Effect(_) | Output::Compute(_) => (),
             }
@@ -74,7 +74,7 @@ impl Shell {
     /// The handler that waits to be run, and what it is given.
     fn running(&self) -> (Who, Value) {
         let run = self.runs.last().expect("nothing is to be run");
-        let who = match run.handler.is("middleware") {
+        let who = match Handler::of(&run.handler).is("middleware") {
             true => Who::Middleware,
             false => Who::Handler,
         };
@@ -99,7 +99,7 @@ fn handler() -> Handler {
     Handler::Plain
 }
 
-fn bare() -> Components<Handler> {
+fn bare() -> Components {
     Components::new(ServerFacts {
         instructions: Some("Ask.".into()),
         ..ServerFacts::from(Implementation::new("t", "1"))
@@ -107,12 +107,13 @@ fn bare() -> Components<Handler> {
 }
 
 /// A tool, and middleware on these methods.
-fn components(methods: &[&str]) -> Components<Handler> {
+fn components(methods: &[&str]) -> Components {
     let mut components = bare();
     let mut tool = Tool::new("open", json::raw(r#"{"type":"object"}"#.into()));
     tool.title = Some("Open".into());
-    components.tools.add(RegisteredTool::new(tool, handler()).unwrap(), true).unwrap();
-    let middleware = Middleware::new(Handler::Named("middleware"), methods.iter().copied(), false);
+    components.tools.add(RegisteredTool::new(tool, kept(handler())).unwrap(), true).unwrap();
+    let middleware =
+        Middleware::new(kept(Handler::Named("middleware")), methods.iter().copied(), false);
     components.set_middleware(Some(middleware));
     components
 }
@@ -210,7 +211,7 @@ fn requests_with_handlers_are_left_to_the_shell() {
 #[test]
 fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
     let mut components = components(&[]);
-    let middleware = Middleware::new(Handler::Named("middleware"), ["tools/call"], true);
+    let middleware = Middleware::new(kept(Handler::Named("middleware")), ["tools/call"], true);
     components.set_middleware(Some(middleware));
     let mut shell = Shell::open(components, "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
@@ -311,8 +312,8 @@ fn a_subscription_begins_once_middleware_lets_it() {
 #[test]
 fn a_handler_answers_in_the_cores_place() {
     let mut components = bare();
-    components.add(Definition::Method("tools/list".into()), handler()).unwrap();
-    components.add(Definition::Method("tools/call".into()), handler()).unwrap();
+    components.add(Definition::Method("tools/list".into()), kept(handler())).unwrap();
+    components.add(Definition::Method("tools/call".into()), kept(handler())).unwrap();
     let mut shell = Shell::open(components, "2024-11-05");
     assert_eq!(shell.last()["result"]["capabilities"]["tools"]["listChanged"], true);
     shell.ask("tools/list", &json!({"cursor": "c", "own": 1}));
@@ -341,7 +342,7 @@ fn a_handler_answers_in_the_cores_place() {
 #[test]
 fn a_result_with_the_wrong_shape_is_a_server_error() {
     let mut components = bare();
-    components.add(Definition::Method("tools/call".into()), handler()).unwrap();
+    components.add(Definition::Method("tools/call".into()), kept(handler())).unwrap();
     let mut shell = Shell::open(components, "2025-11-25");
     for (said, problem) in [
         (json!({"made": "up"}), "has no \"content\""),
@@ -362,7 +363,7 @@ fn a_result_with_the_wrong_shape_is_a_server_error() {
 fn a_session_sees_methods_that_are_replaced_later() {
     let mut shell = Shell::open(components(&[]), "2025-11-25");
     let mut more = bare();
-    more.add(Definition::Method("resources/subscribe".into()), handler()).unwrap();
+    more.add(Definition::Method("resources/subscribe".into()), kept(handler())).unwrap();
     shell.feed(Input::Components(Arc::new(more), vec![ListKind::Resources]));
     shell.ask("resources/subscribe", &json!({"uri": "a://b", "own": 1}));
     assert_eq!(shell.running().1, json!({"uri": "a://b", "own": 1}));
@@ -380,11 +381,11 @@ fn a_session_sees_methods_that_are_replaced_later() {
 fn methods_of_the_core_can_not_be_replaced() {
     let mut components = bare();
     for name in ["initialize", "subscriptions/listen"] {
-        let refused = components.add(Definition::Method(name.into()), handler()).unwrap_err();
+        let refused = components.add(Definition::Method(name.into()), kept(handler())).unwrap_err();
         assert!(refused.message.contains("middleware"), "{refused}");
     }
     for name in ["sampling/createMessage", "notifications/progress"] {
-        let refused = components.add(Definition::Method(name.into()), handler()).unwrap_err();
+        let refused = components.add(Definition::Method(name.into()), kept(handler())).unwrap_err();
         assert!(refused.message.contains("not a request that clients send"), "{refused}");
     }
 }

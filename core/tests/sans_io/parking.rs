@@ -14,7 +14,7 @@ use self::{
     rounds::{asked, asks, call, done, refused, retry, state, text, waits},
 };
 
-use crate::support::{Handler, asker, rounds};
+use crate::support::{Handler, asker, kept, rounds};
 
 #[test]
 fn a_suspended_handler_resumes_for_the_request_with_the_answers() {
@@ -189,7 +189,7 @@ fn a_tool_that_must_not_run_twice_is_refused_once_its_handler_is_gone() {
 }
 
 /// A handler that waits for its turn with the answers of request 3, while request 2 runs in its place.
-fn in_line(server: &mut Server) -> (Run<Handler>, Run<Handler>, String) {
+fn in_line(server: &mut Server) -> (Run, Run, String) {
     let (waits, state) = asked(server, 1, "alone", &["a"]);
     server.receive(&call(2, "alone", &json!({})));
     let runs = server.running();
@@ -369,7 +369,7 @@ fn questions_of_a_suspended_handler_are_checked_and_counted() {
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
         Server::with_components(RoundLimits::default(), |it| {
-            it.add(Definition::Method("tools/call".into()), Handler::Plain).unwrap();
+            it.add(Definition::Method("tools/call".into()), kept(Handler::Plain)).unwrap();
         })
     };
     let (mut first, mut second) = (replacing(), replacing());
@@ -391,7 +391,7 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
 #[test]
 fn middleware_that_asks_around_a_rejected_request_is_resumed() {
     let mut server = Server::with_components(RoundLimits::default(), |it| {
-        it.set_middleware(Some(Middleware::new(Handler::Plain, ["tools/call"], false)));
+        it.set_middleware(Some(Middleware::new(kept(Handler::Plain), ["tools/call"], false)));
     });
     let (run, state) = asked(&mut server, 1, "nowhere", &["a"]);
     server.receive(&retry(2, "nowhere", &state, &json!({"a": yes()})));

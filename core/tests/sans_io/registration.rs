@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use crate::support::Handler;
+use crate::support::{Handler, kept};
 use gudgeon::{
     protocol::{Implementation, Prompt, ResourceTemplate, Revision, Tool, json},
     router::{
@@ -13,7 +13,7 @@ use gudgeon::{
 };
 use serde_json::json;
 
-fn components() -> Components<Handler> {
+fn components() -> Components {
     Components::new(ServerFacts {
         page_size: 2,
         ..ServerFacts::from(Implementation::new("test", "1"))
@@ -47,8 +47,9 @@ fn refusal<T>(result: Result<T, gudgeon::error::Error>) -> String {
 #[test]
 fn a_name_is_registered_once() {
     let mut components = components();
-    components.tools.add(RegisteredTool::new(tool("add"), handler()).unwrap(), true).unwrap();
-    let again = components.tools.add(RegisteredTool::new(tool("add"), handler()).unwrap(), true);
+    components.tools.add(RegisteredTool::new(tool("add"), kept(handler())).unwrap(), true).unwrap();
+    let again =
+        components.tools.add(RegisteredTool::new(tool("add"), kept(handler())).unwrap(), true);
     assert_eq!(
         refusal(again),
         "a tool named \"add\" is already registered: give this one another name, or remove that one first"
@@ -58,11 +59,11 @@ fn a_name_is_registered_once() {
 #[test]
 fn tool_names_are_letters_digits_and_three_signs() {
     for name in ["", "two words", "ä", "a/b", &"x".repeat(129)] {
-        let refused = refusal(RegisteredTool::new(tool(name), handler()));
+        let refused = refusal(RegisteredTool::new(tool(name), kept(handler())));
         assert!(refused.contains("is not a tool name: use 1 to 128 letters"), "{refused}");
     }
     for name in ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "a-b", &"x".repeat(128)] {
-        assert!(RegisteredTool::new(tool(name), handler()).is_ok(), "{name}");
+        assert!(RegisteredTool::new(tool(name), kept(handler())).is_ok(), "{name}");
     }
 }
 
@@ -72,7 +73,7 @@ fn reserved_meta_keys_are_reported() {
     let mut noted = tool("noted");
     noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
     let warned =
-        components.tools.add(RegisteredTool::new(noted, handler()).unwrap(), true).unwrap();
+        components.tools.add(RegisteredTool::new(noted, kept(handler())).unwrap(), true).unwrap();
     let [warned] = &warned[..] else { panic!("one text, not {warned:?}") };
     assert!(
         warned.starts_with(r#"tool "noted": _meta: the key "not ok" is not a name"#),
@@ -80,8 +81,10 @@ fn reserved_meta_keys_are_reported() {
     );
     let mut prompt = Prompt::from("p");
     prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
-    let warned =
-        components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
+    let warned = components
+        .prompts
+        .add(RegisteredPrompt::new(prompt, kept(handler())).unwrap(), true)
+        .unwrap();
     assert!(
         warned[0].starts_with(r#"prompt "p": _meta: the key "dev.mcp/x" has a prefix"#),
         "{warned:?}"
@@ -104,13 +107,14 @@ fn schemas_are_compiled_at_registration() {
     ];
     for (schema, expected) in cases {
         let refused =
-            refusal(RegisteredTool::new(Tool::new("t", json::raw(schema.into())), handler()));
+            refusal(RegisteredTool::new(Tool::new("t", json::raw(schema.into())), kept(handler())));
         assert!(refused.contains(expected), "{refused}");
     }
     let mut bad_output = tool("t");
     bad_output.output_schema = Some(json::raw(r#"{"type":7}"#.into()));
     assert!(
-        refusal(RegisteredTool::new(bad_output, handler())).contains("output schema of tool \"t\"")
+        refusal(RegisteredTool::new(bad_output, kept(handler())))
+            .contains("output schema of tool \"t\"")
     );
 }
 
@@ -119,7 +123,7 @@ fn uris_templates_and_completions_are_checked() {
     let template = |uri: &str| {
         let listed: ResourceTemplate =
             serde_json::from_str(&json!({"uriTemplate": uri, "name": "x"}).to_string()).unwrap();
-        RegisteredTemplate::new(listed, handler())
+        RegisteredTemplate::new(listed, kept(handler()))
     };
     assert!(refusal(template("books/{id}")).contains("start with a scheme"));
     assert!(refusal(template("shelf://{id")).contains("at position"));
@@ -127,37 +131,45 @@ fn uris_templates_and_completions_are_checked() {
     components.templates.add(template("shelf://{id}").unwrap(), true).unwrap();
     let mut prompt = Prompt::from("greet");
     prompt.arguments = Some(vec!["name".into()]);
-    components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
-    components.add(completion("greet", "name"), handler()).unwrap();
-    components.add(completion("shelf://{id}", "id"), handler()).unwrap();
+    components.prompts.add(RegisteredPrompt::new(prompt, kept(handler())).unwrap(), true).unwrap();
+    components.add(completion("greet", "name"), kept(handler())).unwrap();
+    components.add(completion("shelf://{id}", "id"), kept(handler())).unwrap();
     assert!(
-        refusal(components.add(completion("greet", "name"), handler()))
+        refusal(components.add(completion("greet", "name"), kept(handler())))
             .contains("already completes")
     );
-    assert!(refusal(components.add(completion("greet", "age"), handler())).contains("it has name"));
     assert!(
-        refusal(components.add(completion("nope", "x"), handler())).contains("register it first")
+        refusal(components.add(completion("greet", "age"), kept(handler())))
+            .contains("it has name")
     );
-    assert!(refusal(components.add(method("a b"), handler())).contains("acme/reindex"));
-    components.add(method("tools/call"), handler()).unwrap();
     assert!(
-        refusal(components.add(method("tools/call"), handler())).contains("already registered")
+        refusal(components.add(completion("nope", "x"), kept(handler())))
+            .contains("register it first")
     );
-    assert!(refusal(components.add(method("initialize"), handler())).contains("middleware"));
+    assert!(refusal(components.add(method("a b"), kept(handler()))).contains("acme/reindex"));
+    components.add(method("tools/call"), kept(handler())).unwrap();
     assert!(
-        refusal(components.add(notification("notifications/cancelled"), handler()))
+        refusal(components.add(method("tools/call"), kept(handler())))
+            .contains("already registered")
+    );
+    assert!(refusal(components.add(method("initialize"), kept(handler()))).contains("middleware"));
+    assert!(
+        refusal(components.add(notification("notifications/cancelled"), kept(handler())))
             .contains("already served")
     );
-    components.add(notification("notifications/roots/list_changed"), handler()).unwrap();
+    components.add(notification("notifications/roots/list_changed"), kept(handler())).unwrap();
 }
 
 #[test]
 fn pages_stay_consistent_while_entries_change() {
     let mut components = components();
     for name in ["a", "b", "c", "d", "e"] {
-        components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
+        components
+            .tools
+            .add(RegisteredTool::new(tool(name), kept(handler())).unwrap(), true)
+            .unwrap();
     }
-    let page = |components: &Components<Handler>, after: Option<u64>| {
+    let page = |components: &Components, after: Option<u64>| {
         let page = components.tools.page(after, 2, &Visibility::everything());
         (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
     };
@@ -165,7 +177,7 @@ fn pages_stay_consistent_while_entries_change() {
     assert_eq!(first, ["a", "b"]);
     components.tools.remove("b").unwrap();
     components.tools.remove("c").unwrap();
-    components.tools.add(RegisteredTool::new(tool("f"), handler()).unwrap(), true).unwrap();
+    components.tools.add(RegisteredTool::new(tool("f"), kept(handler())).unwrap(), true).unwrap();
     let (second, after) = page(&components, after);
     assert_eq!(second, ["d", "e"]);
     let (third, end) = page(&components, after);
@@ -177,9 +189,12 @@ fn pages_stay_consistent_while_entries_change() {
 fn a_page_is_serialized_once_per_change() {
     let mut components = components();
     for name in ["a", "b", "c"] {
-        components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
+        components
+            .tools
+            .add(RegisteredTool::new(tool(name), kept(handler())).unwrap(), true)
+            .unwrap();
     }
-    let page = |components: &Components<Handler>, after, size| {
+    let page = |components: &Components, after, size| {
         components.tools.page(after, size, &Visibility::everything())
     };
     let first = page(&components, None, 2);
@@ -187,11 +202,17 @@ fn a_page_is_serialized_once_per_change() {
     assert!(Arc::ptr_eq(&first.spellings, &page(&components.clone(), None, 2).spellings));
     assert!(!Arc::ptr_eq(&first.spellings, &page(&components, Some(1), 2).spellings));
     assert_eq!(page(&components, None, 1).items.len(), 1, "another size is another page");
-    let changes: [fn(&mut Components<Handler>); 4] = [
+    let changes: [fn(&mut Components); 4] = [
         |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
         |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
         |it| it.tools.remove("c").unwrap(),
-        |it| drop(it.tools.add(RegisteredTool::new(tool("d"), handler()).unwrap(), true).unwrap()),
+        |it| {
+            drop(
+                it.tools
+                    .add(RegisteredTool::new(tool("d"), kept(handler())).unwrap(), true)
+                    .unwrap(),
+            );
+        },
     ];
     let mut titles = Vec::new();
     for change in changes {
@@ -209,10 +230,10 @@ fn a_completion_goes_with_what_it_completes() {
     let mut components = components();
     let mut greet = Prompt::from("greet");
     greet.arguments = Some(vec!["name".into()]);
-    let component = RegisteredPrompt::new(greet, handler()).unwrap();
+    let component = RegisteredPrompt::new(greet, kept(handler())).unwrap();
     for _ in 0..2 {
         components.prompts.add(component.clone(), true).unwrap();
-        components.add(completion("greet", "name"), handler()).unwrap();
+        components.add(completion("greet", "name"), kept(handler())).unwrap();
         assert!(capabilities(&components).contains("completions"));
         components.prompts.remove("greet").unwrap();
         assert!(!capabilities(&components).contains("completions"));
@@ -220,7 +241,7 @@ fn a_completion_goes_with_what_it_completes() {
 }
 
 /// Returns the server's declared capabilities.
-fn capabilities(components: &Components<Handler>) -> String {
+fn capabilities(components: &Components) -> String {
     let now = Instant::now();
     let mut service = Service::new(Arc::new(components.clone()), &gudgeon::test_pair::start(now));
     service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));
@@ -234,7 +255,7 @@ fn capabilities(components: &Components<Handler>) -> String {
 fn components_change_by_name_and_by_tag() {
     let mut components = components();
     for (name, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
-        let mut component = RegisteredTool::new(tool(name), handler()).unwrap();
+        let mut component = RegisteredTool::new(tool(name), kept(handler())).unwrap();
         component.options.tags = vec![tag.into()];
         components.tools.add(component, true).unwrap();
     }
@@ -262,7 +283,7 @@ fn features_that_hosts_reject_are_reported_at_registration() {
     let warnings = |name: &str, schema: serde_json::Value| {
         let mut components = components();
         let listed = Tool::new(name, json::raw(schema.to_string()));
-        components.tools.add(RegisteredTool::new(listed, handler()).unwrap(), true).unwrap()
+        components.tools.add(RegisteredTool::new(listed, kept(handler())).unwrap(), true).unwrap()
     };
     let property = |schema: serde_json::Value| {
         let defs = json!({"book": {"type": "object"}});

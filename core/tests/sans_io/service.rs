@@ -15,25 +15,25 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, fixture};
+use crate::support::{Handler, fixture, kept};
 
 struct Shell {
-    service: Service<Handler>,
+    service: Service,
     now: Instant,
     sent: Vec<Value>,
-    runs: Vec<Run<Handler>>,
+    runs: Vec<Run>,
     cancelled: Vec<u64>,
     reports: Vec<String>,
 }
 
 impl Shell {
-    fn new(components: Components<Handler>) -> Self {
+    fn new(components: Components) -> Self {
         let mut shell = Self::unconfirmed(components);
         shell.receive(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         shell
     }
 
-    fn unconfirmed(components: Components<Handler>) -> Self {
+    fn unconfirmed(components: Components) -> Self {
         let service =
             Service::new(Arc::new(components), &gudgeon::test_pair::start(Instant::now()));
         let mut shell = Self {
@@ -59,14 +59,14 @@ impl Shell {
         ));
     }
 
-    fn handle(&mut self, input: Input<'_, Handler>) {
+    fn handle(&mut self, input: Input<'_>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) | Output::Change(frame) => {
                     self.sent.push(serde_json::from_slice(&frame).unwrap());
                 }
-                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
@@ -95,12 +95,13 @@ impl Shell {
     }
 }
 
-fn tool(name: &str) -> RegisteredTool<Handler> {
+fn tool(name: &str) -> RegisteredTool {
     let handler: Handler = Handler::Plain;
-    RegisteredTool::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), handler).unwrap()
+    RegisteredTool::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), kept(handler))
+        .unwrap()
 }
 
-fn with(component: RegisteredTool<Handler>) -> Components<Handler> {
+fn with(component: RegisteredTool) -> Components {
     let mut components = fixture::components();
     components.tools.add(component, true).unwrap();
     components

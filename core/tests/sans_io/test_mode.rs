@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 use crate::support::{
     Handler,
     asker::{Server, ask, legacy, modern, questions, yes},
+    kept,
 };
 
 /// A server without keys; `seed` is what no other process has.
 fn test_server(seed: u8, test_mode: Option<TestMode>) -> Server {
     let mut components = Components::new(ServerFacts::from(Implementation::new("asker", "1")));
     let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
-    components.tools.add(RegisteredTool::new(tool, Handler::Plain).unwrap(), true).unwrap();
+    components.tools.add(RegisteredTool::new(tool, kept(Handler::Plain)).unwrap(), true).unwrap();
     let mut server = Server::new();
     let start = Start { seed: [seed; 32], test_mode, ..start(server.now) };
     server.service = Service::new(Arc::new(components), &start);

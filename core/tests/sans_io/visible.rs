@@ -14,7 +14,7 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Handler, fixture,
+    Handler, fixture, kept,
     visitor::{Visitor, modern_body},
 };
 
@@ -23,29 +23,32 @@ fn handler() -> Handler {
 }
 
 /// The fixture's, and one of each kind that is not for everybody.
-fn unjudged() -> Components<Handler> {
+fn unjudged() -> Components {
     let mut components = fixture::components();
     let schema = text::raw(r#"{"type":"object"}"#.into());
-    let mut tool = RegisteredTool::new(Tool::new("drop", schema), handler()).unwrap();
+    let mut tool = RegisteredTool::new(Tool::new("drop", schema), kept(handler())).unwrap();
     tool.options.is_guarded = true;
     components.tools.add(tool, true).unwrap();
     let mut resource =
-        RegisteredResource::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
+        RegisteredResource::new(Resource::new("staff://pay", "pay"), kept(handler())).unwrap();
     resource.options.is_guarded = true;
     components.resources.add(resource, true).unwrap();
     let template: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "staff://people/{id}", "name": "people"}))
             .unwrap();
-    let mut template = RegisteredTemplate::new(template, handler()).unwrap();
+    let mut template = RegisteredTemplate::new(template, kept(handler())).unwrap();
     template.options.is_guarded = true;
     components.templates.add(template, true).unwrap();
     let mut prompt = Prompt::from("fire");
     prompt.arguments = Some(vec!["who".into()]);
-    let mut prompt = RegisteredPrompt::new(prompt, handler()).unwrap();
+    let mut prompt = RegisteredPrompt::new(prompt, kept(handler())).unwrap();
     prompt.options.is_guarded = true;
     components.prompts.add(prompt, true).unwrap();
     components
-        .add(Definition::Completion { target: "fire".into(), argument: "who".into() }, handler())
+        .add(
+            Definition::Completion { target: "fire".into(), argument: "who".into() },
+            kept(handler()),
+        )
         .unwrap();
     components
 }

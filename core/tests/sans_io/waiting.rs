@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Handler,
     asker::{Server, ask, modern, questions, yes},
+    kept,
     rounds::text,
 };
 
@@ -27,7 +28,7 @@ fn server() -> Server {
 fn opened(revision: &str) -> Server {
     let mut server = Server::with_components(RoundLimits::default(), |components| {
         let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
-        let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
+        let mut component = RegisteredTool::new(tool, kept(Handler::Plain)).unwrap();
         component.options.timeout = Some(Duration::from_secs(10));
         component.options.concurrency = Some(1);
         components.tools.add(component, true).unwrap();
@@ -36,7 +37,7 @@ fn opened(revision: &str) -> Server {
     server
 }
 
-fn call(server: &mut Server, id: u64, tool: &str) -> Run<Handler> {
+fn call(server: &mut Server, id: u64, tool: &str) -> Run {
     request(server, id, tool);
     server.running()
 }
@@ -47,13 +48,13 @@ fn request(server: &mut Server, id: u64, tool: &str) {
 }
 
 /// Calls a tool whose handler asks under these keys, and waits: the handler, and the ids of the requests.
-fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run<Handler>, Vec<Value>) {
+fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run, Vec<Value>) {
     let run = call(server, id, tool);
     let ids = asks(server, &run, keys);
     (run, ids)
 }
 
-fn asks(server: &mut Server, run: &Run<Handler>, keys: &[&str]) -> Vec<Value> {
+fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> Vec<Value> {
     for (number, key) in keys.iter().enumerate() {
         server.handle(ask(run, number as u64, key));
     }
@@ -82,7 +83,7 @@ fn wait(server: &mut Server, seconds: u64) {
     server.handle(Input::Tick);
 }
 
-fn done(server: &mut Server, run: &Run<Handler>, text: &str) {
+fn done(server: &mut Server, run: &Run, text: &str) {
     server.done(run, Ok(Reply::Text(text.into())));
 }
 
@@ -407,7 +408,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Scene {
     next: u64,
-    running: Vec<Run<Handler>>,
+    running: Vec<Run>,
     open: Vec<Value>,
 }
 

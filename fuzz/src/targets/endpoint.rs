@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::{
     script::{Ledger, check_frame, epoch, number, pick, span, steps},
-    server::{Handler, Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
+    server::{Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
 };
 
 pub(super) const SEEDS: &[&str] = &[
@@ -80,7 +80,7 @@ struct Exchange {
 }
 
 struct Run {
-    endpoint: Endpoint<Handler>,
+    endpoint: Endpoint,
     now: Instant,
     host: Host,
     exchanges: Vec<Exchange>,
@@ -340,7 +340,7 @@ impl Run {
         panic!("the endpoint never comes to rest");
     }
 
-    fn handle(&mut self, input: EndpointInput<'_, Handler>) {
+    fn handle(&mut self, input: EndpointInput<'_>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             if !matches!(output, EndpointOutput::Compute(_)) {

@@ -13,7 +13,7 @@ use gudgeon::{
 
 use crate::{
     script::{Ledger, check_frame, epoch, span, steps},
-    server::{Handler, Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
+    server::{Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
 };
 
 pub(super) const SEEDS: &[&str] = &[
@@ -53,7 +53,7 @@ pub(super) fn run(input: &[u8]) {
 }
 
 struct Run {
-    service: Service<Handler>,
+    service: Service,
     now: Instant,
     host: Host,
     ledger: Ledger,
@@ -191,7 +191,7 @@ impl Run {
         panic!("the service never comes to rest");
     }
 
-    fn handle(&mut self, input: Input<'_, Handler>) {
+    fn handle(&mut self, input: Input<'_>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {

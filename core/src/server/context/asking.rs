@@ -253,7 +253,7 @@ impl Context {
             }
             other => Some(other),
         });
-        let rest: Work<_> = rest.collect();
+        let rest: Work = rest.collect();
         if let Some(runner) = self.call.runner.upgrade() {
             runner.perform(rest);
         }

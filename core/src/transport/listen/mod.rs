@@ -32,10 +32,7 @@ use super::{
 };
 use crate::{
     clock,
-    driver::{
-        Boxed, EndpointServer, Holding, HostedEndpoint, SharedHandler, Shell, boxed, hosted,
-        keep_time,
-    },
+    driver::{Boxed, EndpointServer, Holding, HostedEndpoint, Shell, boxed, hosted, keep_time},
     error::Error,
     protocol::ClientKey,
 };
@@ -101,10 +98,10 @@ pub struct Listening {
 ///
 /// # Errors
 /// Errors if the address can't be bound or the certificate can't be used. Panics outside a tokio runtime.
-pub async fn listen<H: SharedHandler>(
+pub async fn listen(
     at: &Address,
-    server: Arc<EndpointServer<H>>,
-    shell: Arc<dyn Shell<H>>,
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
     open(at, hosted(server, shell), options).await

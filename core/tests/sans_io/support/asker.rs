@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::Handler;
+use crate::support::{Handler, kept};
 use gudgeon::{
     engine::{Effect, HandlerEvent, Run, RunId},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
@@ -16,8 +16,8 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 pub(crate) struct Server {
-    pub(crate) service: Service<Handler>,
-    pub(crate) runs: Vec<Run<Handler>>,
+    pub(crate) service: Service,
+    pub(crate) runs: Vec<Run>,
     pub(crate) sent: Vec<Value>,
     pub(crate) answered: Vec<Result<Value, String>>,
     pub(crate) reports: Vec<String>,
@@ -38,7 +38,7 @@ impl Server {
     /// With more that it offers.
     pub(crate) fn with_components(
         rounds: RoundLimits,
-        component: impl FnOnce(&mut Components<Handler>),
+        component: impl FnOnce(&mut Components),
     ) -> Self {
         let mut components = Components::new(ServerFacts {
             request_state_keys: vec![b"one".to_vec()],
@@ -47,7 +47,7 @@ impl Server {
         });
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
-            let mut component = RegisteredTool::new(tool, Handler::Plain).unwrap();
+            let mut component = RegisteredTool::new(tool, kept(Handler::Plain)).unwrap();
             component.options.forbids_replay = name == "forbids";
             component.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
             component.options.concurrency = (name == "alone").then_some(1);
@@ -67,14 +67,14 @@ impl Server {
         }
     }
 
-    pub(crate) fn handle(&mut self, input: Input<'_, Handler>) {
+    pub(crate) fn handle(&mut self, input: Input<'_>) {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) | Output::Change(frame) => {
                     self.sent.push(serde_json::from_slice(&frame).unwrap());
                 }
-                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
                     outcome
                         .map(|it| serde_json::from_str(it.get()).unwrap())
@@ -85,7 +85,7 @@ impl Server {
                 }
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
                 Output::Effect(Effect::Resume { run: call, context }) => {
-                    self.resumed.push((call, context));
+                    self.resumed.push((call, *context));
                 }
                 Output::Compute(job) => {
                     self.service.handle(self.now, Input::Computed(job.run()));
@@ -118,11 +118,11 @@ impl Server {
         self.sent.remove(0)
     }
 
-    pub(crate) fn running(&mut self) -> Run<Handler> {
+    pub(crate) fn running(&mut self) -> Run {
         self.runs.pop().expect("a handler runs")
     }
 
-    pub(crate) fn done(&mut self, run: &Run<Handler>, reply: Result<Reply, Failure>) {
+    pub(crate) fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
         self.handle(Input::Handler(run.id, HandlerEvent::Done(reply)));
     }
 
@@ -150,7 +150,7 @@ pub(crate) fn questions(keys: &[&str]) -> Reply {
 }
 
 /// A running handler asks the form under this key.
-pub(crate) fn ask(run: &Run<Handler>, number: u64, key: &str) -> Input<'static, Handler> {
+pub(crate) fn ask(run: &Run, number: u64, key: &str) -> Input<'static> {
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) };
     Input::Handler(run.id, HandlerEvent::Ask { ask: AskId(number), question })
 }

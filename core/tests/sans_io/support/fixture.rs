@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::Handler;
+use crate::support::{Handler, kept};
 use gudgeon::{
     protocol::{
         Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
@@ -47,12 +47,12 @@ pub(crate) enum HandlerMessage {
     Change(String),
 }
 
-pub(crate) fn components() -> Components<Handler> {
+pub(crate) fn components() -> Components {
     build(|_, act| act)
 }
 
 /// `behind`: what is run for the handler of this tool, prompt, resource or argument.
-fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
+fn build(behind: fn(&str, Act) -> Act) -> Components {
     let mut components = Components::new(ServerFacts {
         instructions: Some("Ask the fixture.".into()),
         request_state_keys: vec![b"the key of every fixture which is long".to_vec()],
@@ -65,24 +65,27 @@ fn build(behind: fn(&str, Act) -> Act) -> Components<Handler> {
     greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
     components
         .prompts
-        .add(RegisteredPrompt::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
+        .add(
+            RegisteredPrompt::new(greet, kept(handler(behind("greet", act::greet)))).unwrap(),
+            true,
+        )
         .unwrap();
     components
         .add(
             Definition::Completion { target: "greet".into(), argument: "name".into() },
-            handler(behind("name", act::names)),
+            kept(handler(behind("name", act::names))),
         )
         .unwrap();
-    components.add(Definition::Method("acme/echo".into()), handler(act::acme)).unwrap();
-    components.add(Definition::Method("acme/signed".into()), handler(act::signed)).unwrap();
+    components.add(Definition::Method("acme/echo".into()), kept(handler(act::acme))).unwrap();
+    components.add(Definition::Method("acme/signed".into()), kept(handler(act::signed))).unwrap();
     // The player of the transcripts logs the outcome of notification handlers.
     let changed = "notifications/roots/list_changed";
-    components.add(Definition::Notification(changed.into()), handler(act::places)).unwrap();
+    components.add(Definition::Notification(changed.into()), kept(handler(act::places))).unwrap();
     components
 }
 
 /// The additional components of a server with dialects.
-pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
+pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components {
     let mut components = components();
     if !dialects.is_empty() {
         let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
@@ -96,13 +99,13 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
         let broken = resource(&json!({
             "uri": "fixture://broken", "name": "broken", "description": "Broken.",
         }));
-        let broken = RegisteredResource::new(broken, handler(act::crash)).unwrap();
+        let broken = RegisteredResource::new(broken, kept(handler(act::crash))).unwrap();
         components.resources.add(broken, true).unwrap();
         let search: ResourceTemplate = serde_json::from_value(json!({
             "uriTemplate": "fixture://search{?q,limit}", "name": "search", "description": "Search.",
         }))
         .unwrap();
-        let search = RegisteredTemplate::new(search, handler(act::search)).unwrap();
+        let search = RegisteredTemplate::new(search, kept(handler(act::search))).unwrap();
         components.templates.add(search, true).unwrap();
         let prompts: [(&str, &str, Act); 2] =
             [("talk", "Two messages.", act::talk), ("lost", "Lost.", act::crash)];
@@ -111,7 +114,7 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
             prompt.description = Some(description.into());
             components
                 .prompts
-                .add(RegisteredPrompt::new(prompt, handler(act)).unwrap(), true)
+                .add(RegisteredPrompt::new(prompt, kept(handler(act))).unwrap(), true)
                 .unwrap();
         }
     }
@@ -121,7 +124,7 @@ pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components<Handler> {
 
 /// Returns the components behind middleware, which runs around each handler, as in every shell, and around what the core
 /// answers by itself.
-pub(crate) fn components_behind_middleware() -> Components<Handler> {
+pub(crate) fn components_behind_middleware() -> Components {
     let mut components = build(|name, act| match name {
         "add" => act::add_a_hundred,
         "echo" => act::echo_loudly,
@@ -132,7 +135,7 @@ pub(crate) fn components_behind_middleware() -> Components<Handler> {
         "name" => act::not_now,
         _ => act,
     });
-    components.set_middleware(Some(Middleware::new(handler(act::few_tools), ["*"], false)));
+    components.set_middleware(Some(Middleware::new(kept(handler(act::few_tools)), ["*"], false)));
     components
 }
 
@@ -140,13 +143,13 @@ fn none() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool<Handler> {
+fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool {
     let mut tool = Tool::new(name, closed(to_raw(input)));
     tool.description = Some(description.into());
-    RegisteredTool::new(tool, handler(act)).unwrap()
+    RegisteredTool::new(tool, kept(handler(act))).unwrap()
 }
 
-fn add_tools(components: &mut Components<Handler>, behind: fn(&str, Act) -> Act) {
+fn add_tools(components: &mut Components, behind: fn(&str, Act) -> Act) {
     let integer = json!({"type": "integer"});
     let text = json!({"type": "string"});
     let book = json!({
@@ -186,19 +189,20 @@ fn add_tools(components: &mut Components<Handler>, behind: fn(&str, Act) -> Act)
         let mut tool = Tool::new(name, closed(to_raw(&input)));
         tool.description = Some(description.into());
         tool.output_schema = output.as_ref().map(to_raw);
-        let component = RegisteredTool::new(tool, handler(behind(name, act))).unwrap();
+        let component = RegisteredTool::new(tool, kept(handler(behind(name, act)))).unwrap();
         components.tools.add(component, name != "hidden").unwrap();
     }
 }
 
-fn add_resources(components: &mut Components<Handler>, behind: fn(&str, Act) -> Act) {
+fn add_resources(components: &mut Components, behind: fn(&str, Act) -> Act) {
     let about = resource(&json!({
         "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
     }));
     components
         .resources
         .add(
-            RegisteredResource::new(about, handler(behind("fixture://about", act::about))).unwrap(),
+            RegisteredResource::new(about, kept(handler(behind("fixture://about", act::about))))
+                .unwrap(),
             true,
         )
         .unwrap();
@@ -206,7 +210,8 @@ fn add_resources(components: &mut Components<Handler>, behind: fn(&str, Act) -> 
     components
         .resources
         .add(
-            RegisteredResource::new(bytes, handler(behind("fixture://bytes", act::bytes))).unwrap(),
+            RegisteredResource::new(bytes, kept(handler(behind("fixture://bytes", act::bytes))))
+                .unwrap(),
             true,
         )
         .unwrap();
@@ -216,7 +221,7 @@ fn add_resources(components: &mut Components<Handler>, behind: fn(&str, Act) -> 
     .unwrap();
     components
         .templates
-        .add(RegisteredTemplate::new(items, handler(act::item)).unwrap(), true)
+        .add(RegisteredTemplate::new(items, kept(handler(act::item))).unwrap(), true)
         .unwrap();
 }
 

@@ -1,5 +1,7 @@
 //! Support code shared by several tests.
 
+use std::{any::Any, sync::Arc};
+
 pub(crate) mod asker;
 #[cfg(feature = "auth")]
 pub(crate) mod authenticator;
@@ -27,7 +29,17 @@ pub(crate) enum Handler {
     Plain,
 }
 
+/// Returns a handler as the core keeps it.
+pub(crate) fn kept<T: Any + Send + Sync>(handler: T) -> gudgeon::router::Handler {
+    gudgeon::router::Handler::new(Arc::new(handler))
+}
+
 impl Handler {
+    /// Returns a handler that the core has kept.
+    pub(crate) fn of(kept: &gudgeon::router::Handler) -> Self {
+        *kept.get().expect("a handler of the tests")
+    }
+
     /// Returns what a handler of the fixture does.
     pub(crate) fn act(self) -> fixture::Act {
         match self {

@@ -59,7 +59,7 @@ impl Wire {
 pub(crate) struct Player {
     wire: Wire,
     machine: Machine,
-    components: Components<Handler>,
+    components: Components,
     /// The longest message, in bytes.
     limit: usize,
     /// Sent with every POST: name and value.
@@ -78,20 +78,20 @@ pub(crate) struct Player {
 }
 
 enum Machine {
-    Stream(Box<Service<Handler>>),
-    Endpoint(Box<Endpoint<Handler>>),
+    Stream(Box<Service>),
+    Endpoint(Box<Endpoint>),
 }
 
 /// An input for the state machine.
 enum Deed {
     Handler(RunId, HandlerEvent),
-    Components(Arc<Components<Handler>>, ListKind),
+    Components(Arc<Components>, ListKind),
     Updated(String),
     Tick,
 }
 
 impl Player {
-    pub(crate) fn new(wire: Wire, components: Components<Handler>, limit: Option<usize>) -> Self {
+    pub(crate) fn new(wire: Wire, components: Components, limit: Option<usize>) -> Self {
         let now = Instant::now();
         let mut player = Self {
             wire,
@@ -301,8 +301,8 @@ impl Player {
         self.sent.extend(if is_frame { vec![text.to_owned()] } else { events });
     }
 
-    fn run(&mut self, run: &Run<Handler>) {
-        let act = run.handler.act();
+    fn run(&mut self, run: &Run) {
+        let act = Handler::of(&run.handler).act();
         let call = run.id;
         self.listener = run.is_notification.then_some(call).or(self.listener);
         let mut emitted = Vec::new();
@@ -391,7 +391,7 @@ fn log(level: LoggingLevel, data: &Value) -> HandlerEvent {
     HandlerEvent::Log(Log { level, logger: Some("fixture".to_owned()), data: to_raw(data) })
 }
 
-fn machine(wire: Wire, components: &Components<Handler>, start: &Start) -> Machine {
+fn machine(wire: Wire, components: &Components, start: &Start) -> Machine {
     let components = Arc::new(components.clone());
     if wire == Wire::Stdio {
         return Machine::Stream(Box::new(Service::new(components, start)));
@@ -415,7 +415,7 @@ fn start(now: Instant, starts: u8) -> Start {
 }
 
 /// The first question that has no answer yet, or the answers.
-fn interview(run: &Run<Handler>, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
+fn interview(run: &Run, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
     let mut answers = Vec::new();
     for (key, params) in questions {
         let known = &run.context.answers;

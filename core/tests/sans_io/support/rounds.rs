@@ -7,16 +7,13 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{
-    Handler,
-    asker::{Server, ask, modern},
-};
+use crate::support::asker::{Server, ask, modern};
 
 pub(crate) fn able() -> Value {
     json!({"elicitation": {}})
 }
 
-pub(crate) fn waits(run: &Run<Handler>) -> Input<'static, Handler> {
+pub(crate) fn waits(run: &Run) -> Input<'static> {
     Input::Handler(run.id, HandlerEvent::Waits { blocks: false })
 }
 
@@ -33,12 +30,7 @@ pub(crate) fn retry(id: u64, tool: &str, state: &str, responses: &Value) -> Valu
 }
 
 /// Calls a tool whose handler asks under these keys, and gives the handler and the state.
-pub(crate) fn asked(
-    server: &mut Server,
-    id: u64,
-    tool: &str,
-    keys: &[&str],
-) -> (Run<Handler>, String) {
+pub(crate) fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run, String) {
     server.receive(&call(id, tool, &json!({})));
     let run = server.running();
     let state = asks(server, &run, keys);
@@ -46,7 +38,7 @@ pub(crate) fn asked(
 }
 
 /// A handler asks under these keys: the state that its client is given.
-pub(crate) fn asks(server: &mut Server, run: &Run<Handler>, keys: &[&str]) -> String {
+pub(crate) fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> String {
     for (number, key) in keys.iter().enumerate() {
         server.handle(ask(run, number as u64, key));
     }
@@ -63,7 +55,7 @@ pub(crate) fn state(server: &mut Server, keys: &[&str]) -> String {
     result["requestState"].as_str().unwrap().to_owned()
 }
 
-pub(crate) fn done(server: &mut Server, run: &Run<Handler>, text: &str) {
+pub(crate) fn done(server: &mut Server, run: &Run, text: &str) {
     server.done(run, Ok(Reply::Text(text.into())));
 }
 

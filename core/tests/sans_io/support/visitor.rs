@@ -21,13 +21,13 @@ use gudgeon::{
 use http::HeaderMap;
 use serde_json::{Value, json};
 
+use super::request::Request;
 pub(crate) use super::request::{BOTH, modern_body};
-use super::{Handler, request::Request};
 
 pub(crate) struct Visitor {
-    pub(crate) endpoint: Endpoint<Handler>,
+    pub(crate) endpoint: Endpoint,
     pub(crate) now: Instant,
-    pub(crate) runs: Vec<Run<Handler>>,
+    pub(crate) runs: Vec<Run>,
     pub(crate) cancelled: Vec<u64>,
     /// Requests to the host that are not answered.
     pub(crate) host_requests: Vec<(Ticket, HostRequest)>,
@@ -96,7 +96,7 @@ impl Answered {
 }
 
 impl Visitor {
-    pub(crate) fn new(components: Components<Handler>, config: EndpointConfig) -> Self {
+    pub(crate) fn new(components: Components, config: EndpointConfig) -> Self {
         let now = Instant::now();
         let start = gudgeon::test_pair::start(now);
         Self {
@@ -118,7 +118,7 @@ impl Visitor {
         }
     }
 
-    pub(crate) fn handle(&mut self, input: EndpointInput<'_, Handler>) {
+    pub(crate) fn handle(&mut self, input: EndpointInput<'_>) {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
@@ -136,7 +136,7 @@ impl Visitor {
                 EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
                 }
-                EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
+                EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(*run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 EndpointOutput::Effect(Effect::Host(ticket, request)) => {
                     self.host_requests.push((ticket, request));
