@@ -9,7 +9,7 @@ use std::{
 use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
-    driver::{EndpointServer, Shell, Work, boxed},
+    driver::{EndpointServer, Host, Work, boxed},
     transport::listen::{Address, ListenOptions, Listening, listen},
 };
 use napi::{Env, JsDeferred, bindgen_prelude::Object};
@@ -50,10 +50,10 @@ impl NativeListening {
         let address = self.address.clone();
         let options = ListenOptions { shares_port, ..self.options.clone() };
         let listens = Arc::clone(&self.listens);
-        let (shell, shared) = (Arc::new(Feed::new(&self.shared)), Arc::downgrade(&self.shared));
-        self.spawn(wake_event_loop(shared, Arc::clone(&shell.queued)));
+        let (host, shared) = (Arc::new(Feed::new(&self.shared)), Arc::downgrade(&self.shared));
+        self.spawn(wake_event_loop(shared, Arc::clone(&host.queued)));
         self.spawn(async move {
-            match listen(&address, Arc::clone(&listens.server), shell, options).await {
+            match listen(&address, Arc::clone(&listens.server), host, options).await {
                 Ok(listening) => {
                     let texts = [Some(listening.url()), listening.warning()];
                     let texts: Vec<_> = texts.into_iter().flatten().map(str::to_owned).collect();
@@ -146,8 +146,8 @@ impl Feed {
     }
 }
 
-impl Shell for Feed {
-    fn run(&self, work: Work) {
+impl Host for Feed {
+    fn perform(&self, work: Work) {
         if self.shared.queue(work) {
             self.queued.notify_one();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use gudgeon::driver::{Shell, Work};
+use gudgeon::driver::{Host, Work};
 use tokio::sync::Notify;
 
 use crate::stream::{Stream, Wake};
@@ -24,8 +24,8 @@ impl Feed {
     }
 }
 
-impl Shell for Feed {
-    fn run(&self, work: Work) {
+impl Host for Feed {
+    fn perform(&self, work: Work) {
         self.stream.sort(work, Wake::Soon);
         if self.stream.asyncio_queue.is_unannounced() {
             self.queued.notify_one();

@@ -56,8 +56,8 @@ impl Listener {
         })?;
         let grace = options.shutdown_grace;
         let listening = runtime.block_on(async {
-            let shell = Arc::new(Feed::new(stream));
-            listen(at, server, shell, options).await
+            let host = Arc::new(Feed::new(stream));
+            listen(at, server, host, options).await
         });
         let listening = Arc::new(listening?);
         Ok(Self {

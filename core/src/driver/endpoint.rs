@@ -34,11 +34,6 @@ use crate::{
     session::server::{HttpFacts, ListKind, SessionConfig},
 };
 
-/// Starts and stops handlers, and runs the timer.
-pub trait Shell: Send + Sync {
-    fn run(&self, work: Work);
-}
-
 /// A server of any number of peers.
 pub struct EndpointServer {
     /// The checks of a request that need no lock.

@@ -1,121 +1,37 @@
-//! An endpoint together with the shell that runs its handlers, as transports see it.
+//! An endpoint together with the host that runs its handlers, as transports see it.
 
-use std::{
-    net::IpAddr, num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism, time::Instant,
-};
+use std::{net::IpAddr, num::NonZero, sync::Arc, thread::available_parallelism, time::Instant};
 
 use http::request::Parts;
 use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{EndpointServer, Ledgers, Outbox, Shell, work::Step};
+use super::{EndpointServer, Ledgers, Outbox, Work, work::Step};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
     protocol::Principal,
 };
 
+/// Runs the handlers of an endpoint: Python, Node, or tokio.
+pub trait Host: Send + Sync {
+    /// Does this work, in its order. Must not block.
+    fn perform(&self, work: Work);
+}
+
 /// The part of an input's work that may take long. The caller runs it where no other connection has to wait for it.
 pub(crate) type Rest = Box<dyn FnOnce() + Send>;
 
-/// A future that is awaited rarely.
-pub(crate) type Wait<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
-
-/// An endpoint whose shell runs the work of every input at once. Transports move bytes, and do not know what a handler
-/// is.
-#[cfg_attr(
-    not(feature = "http"),
-    expect(dead_code, reason = "without HTTP only streams are served")
-)]
-pub(crate) trait HostedEndpoint: Send + Sync {
-    /// Returns the checks of an HTTP request that come before its body is read.
-    fn admission(&self) -> &Admission;
-    /// Returns the counts of what clients make the endpoint hold.
-    fn ledgers(&self) -> &Ledgers;
-    /// Limits the large messages that are handled at the same time.
-    fn large_messages(&self) -> &Arc<Semaphore>;
-    /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
-    fn request(
-        &self,
-        head: AdmittedHead,
-        body: &[u8],
-        outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Option<Rest>);
-    /// Ends an exchange whose peer left before the answer was complete.
-    fn disconnected(&self, exchange: ExchangeId);
-    /// Errors with the answer to a request that may not become a message connection.
-    fn admit_upgrade(&self, head: &Parts) -> Result<(), Part>;
-
-    /// Returns the authenticator of callers; `None` if everybody may call.
-    #[cfg(feature = "auth")]
-    fn auth(&self) -> Option<&Arc<AuthServer>>;
-
-    /// Opens a message connection of this principal and from this address, if they are known.
-    fn connect(
-        &self,
-        principal: Option<Arc<Principal>>,
-        remote: Option<IpAddr>,
-        outbox: Box<dyn Outbox>,
-    ) -> ConnectionId;
-    /// Ends a message connection at this time, when its access token expires.
-    #[cfg(feature = "auth")]
-    fn expire_at(&self, connection: ConnectionId, at: Instant);
-    /// Handles one frame of a message connection.
-    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest>;
-    /// Handles the lines in a chunk. Their work is run together, so that a call that the next line cancels is not
-    /// started.
-    fn lines(
-        &self,
-        connection: ConnectionId,
-        decoder: &mut LineDecoder,
-        chunk: &[u8],
-    ) -> Option<Rest>;
-    /// Ends the input of a message connection, whose peer sends nothing more.
-    fn end_of_input(&self, connection: ConnectionId);
-    /// Ends a message connection that was closed.
-    fn connection_closed(&self, connection: ConnectionId);
-    /// Returns whether so much is unanswered that no more messages of this connection should be read.
-    fn is_full_for(&self, connection: ConnectionId) -> bool;
-    /// Waits while it is full for this connection.
-    fn has_room(&self, connection: ConnectionId) -> Wait<'_>;
-    /// Returns the names of the components whose handlers run.
-    fn running(&self) -> Vec<String>;
-    /// Waits while anything that came on this connection is unanswered.
-    fn has_answered(&self, connection: ConnectionId) -> Wait<'_>;
-
-    /// Rejects new requests and ends subscriptions with their result.
-    fn shut_down(&self);
-    /// Waits while anything is in flight.
-    fn is_idle(&self) -> Wait<'_>;
-    /// Stops everything that is in flight.
-    fn close(&self);
-
-    /// Handles the deadlines that have come.
-    fn tick(&self);
-    /// Returns the time of the next tick.
-    fn deadline(&self) -> Option<Instant>;
-    /// Waits until the deadline is nearer than before.
-    fn rescheduled(&self) -> Wait<'_>;
-}
-
-struct Hosted {
+/// An endpoint whose host does the work of every input at once. Transports move bytes, and do not know what a handler is.
+pub(crate) struct HostedEndpoint {
     server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    host: Arc<dyn Host>,
     large_messages: Arc<Semaphore>,
 }
 
-/// Hides the handlers of an endpoint from the transports that serve it.
-pub(crate) fn hosted(
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
-) -> Arc<dyn HostedEndpoint> {
-    let processors = available_parallelism().map_or(1, NonZero::get);
-    Arc::new(Hosted { server, shell, large_messages: Arc::new(Semaphore::new(processors)) })
-}
-
 /// Sends a tick to an endpoint at each deadline; never returns.
-pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
+pub(crate) async fn keep_time(endpoint: Arc<HostedEndpoint>) {
     loop {
         let Some(deadline) = endpoint.deadline() else {
             endpoint.rescheduled().await;
@@ -128,38 +44,33 @@ pub(crate) async fn keep_time(endpoint: Arc<dyn HostedEndpoint>) {
     }
 }
 
-impl Hosted {
-    fn handle(&self, connection: ConnectionId, frame: &Frame<'_>) -> Step {
-        match frame {
-            Frame::Line(line) => self.server.begin_message(connection, line),
-            Frame::TooLong(message) => Step::new(self.server.too_long(connection, *message)),
-        }
+#[cfg_attr(
+    not(feature = "http"),
+    expect(dead_code, reason = "without HTTP only streams are served")
+)]
+impl HostedEndpoint {
+    pub(crate) fn new(server: Arc<EndpointServer>, host: Arc<dyn Host>) -> Arc<Self> {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        Arc::new(Self { server, host, large_messages: Arc::new(Semaphore::new(processors)) })
     }
 
-    /// Runs the work of a step. Returns the part that may take long.
-    fn run(&self, step: Step) -> Option<Rest> {
-        let (work, rest) = step.split();
-        self.shell.run(work);
-        let rest = rest?;
-        let (server, shell) = (Arc::clone(&self.server), Arc::clone(&self.shell));
-        Some(Box::new(move || shell.run(server.finish(rest))))
-    }
-}
-
-impl HostedEndpoint for Hosted {
-    fn admission(&self) -> &Admission {
+    /// Returns the checks of an HTTP request that come before its body is read.
+    pub(crate) fn admission(&self) -> &Admission {
         self.server.admission()
     }
 
-    fn ledgers(&self) -> &Ledgers {
+    /// Returns the counts of what clients make the endpoint hold.
+    pub(crate) fn ledgers(&self) -> &Ledgers {
         self.server.ledgers()
     }
 
-    fn large_messages(&self) -> &Arc<Semaphore> {
+    /// Limits the large messages that are handled at the same time.
+    pub(crate) fn large_messages(&self) -> &Arc<Semaphore> {
         &self.large_messages
     }
 
-    fn request(
+    /// Handles an HTTP request with its body. The outbox may have its answer before this returns.
+    pub(crate) fn request(
         &self,
         head: AdmittedHead,
         body: &[u8],
@@ -169,20 +80,24 @@ impl HostedEndpoint for Hosted {
         (exchange, self.run(step))
     }
 
-    fn disconnected(&self, exchange: ExchangeId) {
-        self.shell.run(self.server.disconnected(exchange));
+    /// Ends an exchange whose peer left before the answer was complete.
+    pub(crate) fn disconnected(&self, exchange: ExchangeId) {
+        self.host.perform(self.server.disconnected(exchange));
     }
 
-    fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+    /// Errors with the answer to a request that may not become a message connection.
+    pub(crate) fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.server.admit_upgrade(head)
     }
 
+    /// Returns the authenticator of callers; `None` if everybody may call.
     #[cfg(feature = "auth")]
-    fn auth(&self) -> Option<&Arc<AuthServer>> {
+    pub(crate) fn auth(&self) -> Option<&Arc<AuthServer>> {
         self.server.auth()
     }
 
-    fn connect(
+    /// Opens a message connection of this principal and from this address, if they are known.
+    pub(crate) fn connect(
         &self,
         principal: Option<Arc<Principal>>,
         remote: Option<IpAddr>,
@@ -191,16 +106,22 @@ impl HostedEndpoint for Hosted {
         self.server.connect(principal, remote, outbox)
     }
 
+    /// Ends a message connection at this time, when its access token expires.
     #[cfg(feature = "auth")]
-    fn expire_at(&self, connection: ConnectionId, at: Instant) {
+    pub(crate) fn expire_at(&self, connection: ConnectionId, at: Instant) {
         self.server.expire_at(connection, at);
     }
 
-    fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {
-        self.run(self.handle(connection, frame))
+    /// Handles one frame of a message connection.
+    pub(crate) fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {
+        self.run(match frame {
+            Frame::Line(line) => self.server.begin_message(connection, line),
+            Frame::TooLong(message) => Step::new(self.server.too_long(connection, *message)),
+        })
     }
 
-    fn lines(
+    /// Handles the lines in a chunk. Their work is done together, so that a call that the next line cancels is not started.
+    pub(crate) fn lines(
         &self,
         connection: ConnectionId,
         decoder: &mut LineDecoder,
@@ -209,51 +130,72 @@ impl HostedEndpoint for Hosted {
         self.run(self.server.begin_lines(connection, decoder, chunk))
     }
 
-    fn end_of_input(&self, connection: ConnectionId) {
-        self.shell.run(self.server.end_of_input(connection));
+    /// Ends the input of a message connection, whose peer sends nothing more.
+    pub(crate) fn end_of_input(&self, connection: ConnectionId) {
+        self.host.perform(self.server.end_of_input(connection));
     }
 
-    fn connection_closed(&self, connection: ConnectionId) {
-        self.shell.run(self.server.connection_closed(connection));
+    /// Ends a message connection that was closed.
+    pub(crate) fn connection_closed(&self, connection: ConnectionId) {
+        self.host.perform(self.server.connection_closed(connection));
     }
 
-    fn is_full_for(&self, connection: ConnectionId) -> bool {
+    /// Returns whether so much is unanswered that no more messages of this connection should be read.
+    pub(crate) fn is_full_for(&self, connection: ConnectionId) -> bool {
         self.server.is_full_for(connection)
     }
 
-    fn running(&self) -> Vec<String> {
+    /// Waits while it is full for this connection.
+    pub(crate) async fn has_room(&self, connection: ConnectionId) {
+        self.server.has_room(connection).await;
+    }
+
+    /// Returns the names of the components whose handlers run.
+    pub(crate) fn running(&self) -> Vec<String> {
         self.server.running()
     }
 
-    fn has_room(&self, connection: ConnectionId) -> Wait<'_> {
-        Box::pin(self.server.has_room(connection))
+    /// Waits while anything that came on this connection is unanswered.
+    pub(crate) async fn has_answered(&self, connection: ConnectionId) {
+        self.server.has_answered(connection).await;
     }
 
-    fn has_answered(&self, connection: ConnectionId) -> Wait<'_> {
-        Box::pin(self.server.has_answered(connection))
+    /// Rejects new requests and ends subscriptions with their result.
+    pub(crate) fn shut_down(&self) {
+        self.host.perform(self.server.shut_down());
     }
 
-    fn shut_down(&self) {
-        self.shell.run(self.server.shut_down());
+    /// Waits while anything is in flight.
+    pub(crate) async fn is_idle(&self) {
+        self.server.is_idle().await;
     }
 
-    fn is_idle(&self) -> Wait<'_> {
-        Box::pin(self.server.is_idle())
+    /// Stops everything that is in flight.
+    pub(crate) fn close(&self) {
+        self.host.perform(self.server.close());
     }
 
-    fn close(&self) {
-        self.shell.run(self.server.close());
+    /// Handles the deadlines that have come.
+    pub(crate) fn tick(&self) {
+        self.host.perform(self.server.tick());
     }
 
-    fn tick(&self) {
-        self.shell.run(self.server.tick());
-    }
-
-    fn deadline(&self) -> Option<Instant> {
+    /// Returns the time of the next tick.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.server.deadline()
     }
 
-    fn rescheduled(&self) -> Wait<'_> {
-        Box::pin(self.server.rescheduled())
+    /// Waits until the deadline is nearer than before.
+    pub(crate) async fn rescheduled(&self) {
+        self.server.rescheduled().await;
+    }
+
+    /// Does the work of a step. Returns the part that may take long.
+    fn run(&self, step: Step) -> Option<Rest> {
+        let (work, rest) = step.split();
+        self.host.perform(work);
+        let rest = rest?;
+        let (server, host) = (Arc::clone(&self.server), Arc::clone(&self.host));
+        Some(Box::new(move || host.perform(server.finish(rest))))
     }
 }

@@ -25,8 +25,9 @@ mod writer;
 #[cfg(feature = "auth")]
 pub(crate) use auth::{AuthServer, Fetched, Fetcher, authenticate_request, authenticate_upgrade};
 pub use debug::shows_errors;
-pub use endpoint::{EndpointServer, Shell};
-pub(crate) use hosted::{HostedEndpoint, Rest, hosted, keep_time};
+pub use endpoint::EndpointServer;
+pub use hosted::Host;
+pub(crate) use hosted::{HostedEndpoint, Rest, keep_time};
 pub use ledger::{Holding, Ledgers};
 #[cfg(feature = "lock-waits")]
 pub use lock_waits::lock_waits;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{connection::Connection, registry::Hub, run::Runner};
 use crate::{
-    driver::{EndpointServer, HostedEndpoint, hosted},
+    driver::{EndpointServer, HostedEndpoint},
     engine::TestMode,
     http::EndpointConfig,
     session::server::HttpFacts,
@@ -15,7 +15,7 @@ pub(super) fn endpoint(
     hub: &Hub,
     config: EndpointConfig,
     test: Option<(TestMode, Option<HttpFacts>)>,
-) -> Arc<dyn HostedEndpoint> {
+) -> Arc<HostedEndpoint> {
     let (connection, server) = hub.attach(|components| {
         let server = match test {
             None => EndpointServer::new(components, config),
@@ -23,5 +23,5 @@ pub(super) fn endpoint(
         };
         (Connection::endpoint(Arc::clone(&server)), server)
     });
-    hosted(server, Arc::new(Runner::new(connection, hub.visibility_filter())))
+    HostedEndpoint::new(server, Arc::new(Runner::new(connection, hub.visibility_filter())))
 }

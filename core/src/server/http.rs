@@ -197,7 +197,7 @@ struct Mounted {
     /// `Err` if a hook at start failed.
     serving: OnceCell<Result<Mutex<Option<Serving>>, ()>>,
     lifecycle: Arc<Lifecycle>,
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     timeouts: Timeouts,
     grace: Duration,
     timer: JoinHandle<()>,

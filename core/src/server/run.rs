@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     clock,
-    driver::{Shell, Work, stderr},
+    driver::{Host, Work, stderr},
     engine::{Effect, HostReply, HostRequest, Run, RunId},
     router::Failure,
 };
@@ -270,9 +270,9 @@ impl Runner {
     }
 }
 
-impl Shell for Arc<Runner> {
-    fn run(&self, work: Work) {
-        self.perform(work);
+impl Host for Arc<Runner> {
+    fn perform(&self, work: Work) {
+        Runner::perform(self, work);
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn transport(
 
 /// An endpoint with a single client. Dropping it cancels pending calls.
 struct One {
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     timer: AbortHandle,
 }
 

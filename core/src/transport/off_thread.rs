@@ -53,7 +53,7 @@ pub(crate) fn beside_other_tasks<T>(bytes: usize, work: impl FnOnce() -> T) -> T
 /// Runs a function on a thread of its own, when fewer than one per processor run for this endpoint: small messages are
 /// served meanwhile.
 pub(crate) async fn off_connection_thread<T: Send + 'static>(
-    endpoint: &Arc<dyn HostedEndpoint>,
+    endpoint: &Arc<HostedEndpoint>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     // The semaphore is never closed.

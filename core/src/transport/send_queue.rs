@@ -24,7 +24,7 @@ const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
 /// A message connection; dropping it closes it.
 pub(crate) struct Connected {
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     id: ConnectionId,
     send_queue: Arc<SendQueue>,
 }
@@ -53,7 +53,7 @@ struct Queue {
 
 impl Connected {
     pub(crate) fn open(
-        endpoint: Arc<dyn HostedEndpoint>,
+        endpoint: Arc<HostedEndpoint>,
         principal: Option<Arc<Principal>>,
         remote: Option<IpAddr>,
     ) -> Self {

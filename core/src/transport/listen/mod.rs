@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     clock,
-    driver::{Boxed, EndpointServer, Holding, HostedEndpoint, Shell, boxed, hosted, keep_time},
+    driver::{Boxed, EndpointServer, Holding, Host, HostedEndpoint, boxed, keep_time},
     error::Error,
     protocol::ClientKey,
 };
@@ -55,7 +55,7 @@ pub(crate) enum Stage {
 
 /// State shared by all connections of a listening server.
 pub(crate) struct Peers {
-    pub(crate) endpoint: Arc<dyn HostedEndpoint>,
+    pub(crate) endpoint: Arc<HostedEndpoint>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_headers: usize,
     /// The port at which connections arrive.
@@ -84,7 +84,7 @@ enum Protocol {
 pub struct Listening {
     url: String,
     pub(crate) warning: Option<String>,
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     grace: Duration,
     stage: watch::Sender<Stage>,
     /// Yields `None` once the last connection has ended.
@@ -101,16 +101,16 @@ pub struct Listening {
 pub async fn listen(
     at: &Address,
     server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
+    host: Arc<dyn Host>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
-    open(at, hosted(server, shell), options).await
+    open(at, HostedEndpoint::new(server, host), options).await
 }
 
 /// Listens at an address and serves connections to an endpoint.
 pub(crate) async fn open(
     at: &Address,
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
     let protocol = Protocol::of(at, options.tls.as_ref())?;
@@ -158,7 +158,7 @@ pub(crate) async fn open(
 fn authentication(
     at: &Address,
     protocol: &Protocol,
-    endpoint: &Arc<dyn HostedEndpoint>,
+    endpoint: &Arc<HostedEndpoint>,
 ) -> Result<bool, Error> {
     let Some(auth) = endpoint.auth() else { return Ok(false) };
     if matches!(protocol, Protocol::Lines) {

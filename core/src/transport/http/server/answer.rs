@@ -215,7 +215,7 @@ impl Outbox for Arc<ResponseQueue> {
 
 /// Informs the endpoint if the client disconnects before the response is complete.
 pub(super) struct Awaited {
-    endpoint: Arc<dyn HostedEndpoint>,
+    endpoint: Arc<HostedEndpoint>,
     exchange: ExchangeId,
     queue: Arc<ResponseQueue>,
     /// `true` if the response, should it be a stream, lasts until the client leaves.
@@ -224,7 +224,7 @@ pub(super) struct Awaited {
 
 impl Awaited {
     pub(super) fn new(
-        endpoint: Arc<dyn HostedEndpoint>,
+        endpoint: Arc<HostedEndpoint>,
         exchange: ExchangeId,
         queue: Arc<ResponseQueue>,
         is_subscription: bool,

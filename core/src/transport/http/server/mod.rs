@@ -221,7 +221,7 @@ async fn switch(
 
 /// Handles a request, with any HTTP server. `line`: the connection, if it is our own.
 pub(crate) async fn answer<B: Body>(
-    endpoint: &Arc<dyn HostedEndpoint>,
+    endpoint: &Arc<HostedEndpoint>,
     line: Option<&Line>,
     timeouts: Timeouts,
     request: Request<B>,
