@@ -31,7 +31,7 @@ pub enum Input<'a> {
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`Output::Compute`].
-    Computed(Computed),
+    Computed(Box<Computed>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Replaces the components; the lists are those that differ.

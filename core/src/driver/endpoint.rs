@@ -414,11 +414,13 @@ impl EndpointServer {
         }
     }
 
+    #[inline]
     pub(super) fn handle(&self, input: EndpointInput<'_>) -> Work {
         self.handle_after(|_| (), input)
     }
 
     /// Changes the state and handles an input under one lock, and then runs the computations that may take long without it.
+    #[inline]
     fn handle_after(
         &self,
         change: impl FnOnce(&mut EndpointState),
@@ -428,6 +430,7 @@ impl EndpointServer {
     }
 
     /// Changes the state and handles an input under one lock.
+    #[inline]
     fn begin(&self, change: impl FnOnce(&mut EndpointState), input: EndpointInput<'_>) -> Step {
         let mut state = self.lock();
         change(&mut state);
@@ -438,6 +441,7 @@ impl EndpointServer {
     }
 
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
+    #[inline]
     fn announce(&self, step: &Step) {
         self.ended.notify_waiters();
         if step.work.wake.is_some() {

@@ -33,6 +33,7 @@ impl EndpointState {
         }
     }
 
+    #[inline]
     pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> Step {
         let now = clock::now();
         self.pass(now, input);
@@ -40,6 +41,7 @@ impl EndpointState {
     }
 
     /// Passes an input to the endpoint, which others may follow before its output is taken.
+    #[inline]
     pub(super) fn pass(&mut self, now: Instant, input: EndpointInput<'_>) {
         if let EndpointInput::Handler(run, event) = &input
             && event.is_report()

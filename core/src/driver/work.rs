@@ -135,14 +135,14 @@ impl Step {
 
     /// Runs the computations outside the lock; `handle` handles each result under it.
     #[inline]
-    pub(super) fn finish(mut self, handle: impl FnMut(Computed) -> Self) -> Work {
+    pub(super) fn finish(mut self, handle: impl FnMut(Box<Computed>) -> Self) -> Work {
         if !self.computations.is_empty() {
             self.compute(handle);
         }
         self.work
     }
 
-    fn compute(&mut self, mut handle: impl FnMut(Computed) -> Self) {
+    fn compute(&mut self, mut handle: impl FnMut(Box<Computed>) -> Self) {
         while !self.computations.is_empty() {
             for computation in std::mem::take(&mut self.computations) {
                 self.extend(handle(computation.run()));

@@ -43,15 +43,15 @@ enum Outcome {
 }
 
 impl Computation {
-    /// Computes the result, which is passed to the engine.
-    pub fn run(self) -> Computed {
-        Computed(match self.0 {
+    /// Computes the result, which is passed to the engine. It is boxed, because inputs of an endpoint are moved often.
+    pub fn run(self) -> Box<Computed> {
+        Box::new(Computed(match self.0 {
             Kind::Dispatch(ticket, job) => Outcome::Dispatched(ticket, job.run()),
             Kind::Resolve(run, builder, reply) => Outcome::Resolved(run, builder.resolve(reply)),
             Kind::CheckAnswer(call, ask, answer) => {
                 Outcome::AnswerChecked(call, ask, answer.check())
             }
-        })
+        }))
     }
 }
 

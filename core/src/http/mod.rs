@@ -92,7 +92,7 @@ pub enum EndpointInput<'a> {
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`EndpointOutput::Compute`].
-    Computed(Computed),
+    Computed(Box<Computed>),
     /// The page with this id, to which a user was sent, is done.
     PageDone(&'a str),
     /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
@@ -304,7 +304,7 @@ impl Endpoint {
                 }
             }
             EndpointInput::Computed(computed) => {
-                if let Some(it) = self.engine.handle_computed(now, computed) {
+                if let Some(it) = self.engine.handle_computed(now, *computed) {
                     self.deliver_event(now, it);
                 }
             }
