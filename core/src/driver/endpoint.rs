@@ -244,13 +244,35 @@ impl EndpointServer {
         self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
 
-    /// Handles the lines in a chunk of a message connection, without the computations that may take long. Their work is
-    /// returned together, so that a call that the next line cancels is not started.
+    /// Handles the lines in a chunk of a message connection. What a long line needs is computed before the next line is
+    /// handled. The work of all is returned together, so that a call that the next line cancels is not started.
+    pub(crate) fn lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Work {
+        let compute = |step| Step::new(self.finish(step));
+        self.finish(self.handle_lines(connection, decoder, chunk, compute))
+    }
+
+    /// Handles the lines in a chunk like [`Self::lines`], without the computations that may take long.
     pub(crate) fn begin_lines(
         &self,
         connection: ConnectionId,
         decoder: &mut LineDecoder,
         chunk: &[u8],
+    ) -> Step {
+        self.handle_lines(connection, decoder, chunk, |step| step)
+    }
+
+    /// `pause` is called with each step while others may use the endpoint.
+    fn handle_lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+        pause: impl Fn(Step) -> Step,
     ) -> Step {
         let (mut rest, mut step) = (chunk, Step::new(Work::default()));
         let mut state = self.lock();
@@ -268,10 +290,11 @@ impl EndpointServer {
             }
             // Other threads use the endpoint after so many bytes, and while a long frame is parsed. The work so far is taken
             // first, because not every one of them can run handlers.
-            step.extend(state.drain(now));
+            let so_far = state.drain(now);
             drop(state);
+            step.extend(pause(so_far));
             if is_long {
-                step.extend(self.begin(|_| (), input(connection, frame)));
+                step.extend(pause(self.begin(|_| (), input(connection, frame))));
             }
             state = self.lock();
             now = clock::now();

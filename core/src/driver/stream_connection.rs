@@ -48,7 +48,7 @@ impl StreamConnection {
 
     /// Handles a chunk of input. Replies are queued, not yet written.
     pub fn feed(&self, decoder: &mut LineDecoder, chunk: &[u8]) -> Work {
-        self.server.finish(self.server.begin_lines(self.id, decoder, chunk))
+        self.server.lines(self.id, decoder, chunk)
     }
 
     /// Handles the end of the input. A last line without a newline counts, and pending questions fail.
