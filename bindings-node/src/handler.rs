@@ -18,7 +18,7 @@ struct JsHandler {
 
 /// Returns the index of a handler; `None` if it is not one of JavaScript.
 pub(crate) fn index(handler: &Handler) -> Option<u32> {
-    handler.get::<JsHandler>().map(|it| it.id)
+    handler.downcast_ref::<JsHandler>().map(|handler| handler.id)
 }
 
 /// Handlers that are no longer referenced, so that JavaScript can drop them.
@@ -27,7 +27,7 @@ pub(crate) struct Dropped(Arc<Mutex<Vec<u32>>>);
 
 impl Dropped {
     pub(crate) fn handler(&self, id: u32) -> Handler {
-        Handler::new(Arc::new(JsHandler { id, dropped: self.clone() }))
+        Arc::new(JsHandler { id, dropped: self.clone() })
     }
 
     pub(crate) fn take(&self) -> Vec<u32> {

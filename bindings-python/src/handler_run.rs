@@ -37,7 +37,7 @@ impl HandlerRun {
         let Run { id, handler, input, context, is_notification, .. } = run;
         Some(Arc::new(Self {
             id,
-            handler: handler.shared()?,
+            handler: Arc::downcast(handler).ok()?,
             is_notification,
             input: Mutex::new(input),
             first: context,

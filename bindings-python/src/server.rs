@@ -151,7 +151,7 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let list = List::of_kind(kind).map_err(|it| raise(&it))?;
         let handler = self.handler(invoke, is_async, expose, thread);
-        let given = router::Handler::new(Arc::clone(&handler));
+        let given = handler.clone();
         let mut warnings = Vec::new();
         self.change(py, Some(list.kind()), is_async, |components| {
             warnings = components.declare(list, spec, given)?;
@@ -170,7 +170,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = router::Handler::new(Arc::clone(&handler));
+        let given = handler.clone();
         let completion =
             Definition::Completion { target: target.into(), argument: argument.into() };
         self.change(py, None, is_async, |it| it.add(completion, given).map(|_| true))?;
@@ -189,7 +189,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = router::Handler::new(Arc::clone(&handler));
+        let given = handler.clone();
         self.change(py, None, is_async, |components| {
             components.add(Definition::Method(name.into()), given)?;
             components.check_params(name, params).map(|()| true)
@@ -206,7 +206,7 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
-        let given = router::Handler::new(Arc::clone(&handler));
+        let given = handler.clone();
         let notification = Definition::Notification(name.into());
         self.change(py, None, is_async, |it| it.add(notification, given).map(|_| true))?;
         Ok(Registered::quiet(handler))
@@ -229,11 +229,7 @@ impl NativeServer {
     ) -> PyResult<()> {
         let handler = self.handler(invoke, true, expose, None);
         self.change(py, None, true, |components| {
-            components.set_middleware(Some(Middleware::new(
-                router::Handler::new(handler),
-                methods,
-                false,
-            )));
+            components.set_middleware(Some(Middleware::new(handler, methods, false)));
             Ok(true)
         })
     }
@@ -284,7 +280,7 @@ impl NativeServer {
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let components = Arc::clone(&self.lock().components);
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
-        let (invoke, is_async) = job.handler.get::<PyHandler>()?.target();
+        let (invoke, is_async) = job.handler.downcast_ref::<PyHandler>()?.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
     }
 

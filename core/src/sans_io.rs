@@ -14,7 +14,7 @@
 //! use gudgeon::{
 //!     protocol::{Implementation, Tool},
 //!     sans_io::{
-//!         Components, Effect, Handler, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
+//!         Components, Effect, HandlerEvent, Input, Output, Reply, ServerFacts, Service, Start,
 //!     },
 //! };
 //! use serde_json::value::to_raw_value;
@@ -23,7 +23,7 @@
 //! // The second argument is a handler, of any type. The machine only hands it back.
 //! let schema = to_raw_value(&serde_json::json!({ "type": "object" }))?;
 //! let mut components = Components::new(ServerFacts::from(Implementation::new("shelf", "1.0")));
-//! components.add(Tool::new("greet", schema), Handler::new(Arc::new("the greeter")))?;
+//! components.add(Tool::new("greet", schema), Arc::new("the greeter"))?;
 //!
 //! let now = Instant::now();
 //! // Use random bytes: the seed protects what clients keep for the server.
@@ -42,7 +42,7 @@
 //!                 sent.push(b'\n');
 //!             }
 //!             Output::Effect(Effect::Run(run)) => {
-//!                 assert_eq!(run.handler.get(), Some(&"the greeter"));
+//!                 assert_eq!(run.handler.downcast_ref(), Some(&"the greeter"));
 //!                 let done = HandlerEvent::Done(Ok(Reply::Text("hello".into())));
 //!                 service.handle(now, Input::Handler(run.id, done));
 //!             }
@@ -80,7 +80,7 @@ pub use crate::{
 pub use crate::{
     engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, RunId, Start},
     framing::TooLong,
-    router::{Components, Definition, Failure, Handler, Reply, ServerFacts},
+    router::{Components, Definition, Failure, Reply, ServerFacts},
     service::{Input, Output, Service},
     session::{asking::AskId, server::Log},
 };

@@ -126,6 +126,7 @@ impl Service {
     }
 
     /// Returns the number of requests that are not answered, without subscriptions.
+    #[doc(hidden)] // For the drivers and the language bindings.
     pub fn in_flight(&self) -> usize {
         self.endpoint.in_flight()
     }

@@ -26,12 +26,12 @@ use crate::script::{json_or_string, number, pick};
 
 /// Returns a handler, which is its name, as the core keeps it.
 fn kept(name: &'static str) -> Handler {
-    Handler::new(Arc::new(name))
+    Arc::new(name)
 }
 
 /// Returns the name of a handler.
 pub(crate) fn name_of(handler: &Handler) -> &'static str {
-    handler.get::<&'static str>().expect("a handler of these targets")
+    handler.downcast_ref::<&'static str>().expect("a handler of these targets")
 }
 
 /// Suspended handlers are bounded by these, so that inputs reach the limits.

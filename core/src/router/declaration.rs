@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn handler() -> Handler {
-        Handler::new(std::sync::Arc::new(()))
+        std::sync::Arc::new(())
     }
 
     #[test]

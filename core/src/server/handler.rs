@@ -127,7 +127,7 @@ impl Erased {
 
     /// Returns the handler as the core keeps it.
     pub(super) fn kept(self) -> router::Handler {
-        router::Handler::new(Arc::new(self))
+        Arc::new(self)
     }
 
     /// Returns a handler that the core has kept.
@@ -135,7 +135,8 @@ impl Erased {
     /// # Panics
     /// Panics if it belongs to another host, which a server of Rust never has.
     pub(super) fn of(kept: &router::Handler) -> Arc<Self> {
-        kept.shared().expect("the handlers of a server are those that it has added")
+        Arc::downcast(Arc::clone(kept))
+            .expect("the handlers of a server are those that it has added")
     }
 
     /// Gives the handler the states of its server.

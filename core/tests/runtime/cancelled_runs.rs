@@ -7,7 +7,7 @@ use gudgeon::{
     engine::Effect,
     framing::LineDecoder,
     protocol::Implementation,
-    router::{Components, Definition, Handler, List, ServerFacts},
+    router::{Components, Definition, List, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -24,10 +24,10 @@ impl Client {
         let facts = ServerFacts::from(Implementation::new("s", "1"));
         let mut components = Components::new(facts);
         for tool in [GUARDED, OPEN] {
-            components.declare(List::Tools, tool, Handler::new(Arc::new(()))).unwrap();
+            components.declare(List::Tools, tool, Arc::new(())).unwrap();
         }
         let vendor = Definition::Notification("acme/changed".into());
-        components.add(vendor, Handler::new(Arc::new(()))).unwrap();
+        components.add(vendor, Arc::new(())).unwrap();
         let null = File::create("/dev/null").unwrap();
         let server = StreamConnection::new(Arc::new(components), File::from(OwnedFd::from(null)));
         let mut client = Self { server, decoder: LineDecoder::new(1 << 20) };

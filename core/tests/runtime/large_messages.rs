@@ -12,7 +12,7 @@ use gudgeon::{
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Tool, json::to_raw},
-    router::{Components, Handler, RegisteredTool, Reply, ServerFacts},
+    router::{Components, RegisteredTool, Reply, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -31,16 +31,10 @@ fn slow_value() -> Value {
 fn components() -> Arc<Components> {
     let mut components = Components::new(ServerFacts::from(Implementation::new("checker", "1")));
     let checks = Tool::new("checks", to_raw(&slow_schema()));
-    components
-        .tools
-        .add(RegisteredTool::new(checks, Handler::new(Arc::new(()))).unwrap(), true)
-        .unwrap();
+    components.tools.add(RegisteredTool::new(checks, Arc::new(())).unwrap(), true).unwrap();
     let mut answers = Tool::new("answers", to_raw(&json!({"type": "object"})));
     answers.output_schema = Some(to_raw(&slow_schema()));
-    components
-        .tools
-        .add(RegisteredTool::new(answers, Handler::new(Arc::new(()))).unwrap(), true)
-        .unwrap();
+    components.tools.add(RegisteredTool::new(answers, Arc::new(())).unwrap(), true).unwrap();
     Arc::new(components)
 }
 

@@ -12,7 +12,7 @@ use gudgeon::{
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Resource},
-    router::{Components, Handler, RegisteredResource, ServerFacts},
+    router::{Components, RegisteredResource, ServerFacts},
 };
 use serde_json::{Value, json};
 
@@ -20,8 +20,7 @@ const MIB: usize = 1024 * 1024;
 
 fn components() -> Arc<Components> {
     let mut components = Components::new(ServerFacts::from(Implementation::new("teller", "1")));
-    let component =
-        RegisteredResource::new(Resource::new("mem://a", "a"), Handler::new(Arc::new(()))).unwrap();
+    let component = RegisteredResource::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
     components.resources.add(component, true).unwrap();
     Arc::new(components)
 }

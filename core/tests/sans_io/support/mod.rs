@@ -31,13 +31,13 @@ pub(crate) enum Handler {
 
 /// Returns a handler as the core keeps it.
 pub(crate) fn kept<T: Any + Send + Sync>(handler: T) -> gudgeon::router::Handler {
-    gudgeon::router::Handler::new(Arc::new(handler))
+    Arc::new(handler)
 }
 
 impl Handler {
     /// Returns a handler that the core has kept.
     pub(crate) fn of(kept: &gudgeon::router::Handler) -> Self {
-        *kept.get().expect("a handler of the tests")
+        *kept.downcast_ref().expect("a handler of the tests")
     }
 
     /// Returns what a handler of the fixture does.
