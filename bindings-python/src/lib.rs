@@ -34,6 +34,7 @@ mod listening;
 mod logs;
 mod middleware;
 mod monitor;
+mod mounting;
 mod options;
 mod response_queue;
 mod paths;
@@ -48,6 +49,7 @@ mod source;
 mod store;
 mod stream;
 mod test_serving;
+mod uri_templates;
 mod verifier;
 mod waker;
 mod watchdog;
@@ -77,13 +79,15 @@ mod _native {
             middleware_input, middleware_params, middleware_result, nothing_returned,
             params_changed,
         },
+        mounting::{check_prefix, mounted_key},
         options::{change_problem, check_http, check_options, declared_options, name_problem},
         paths::resolve_inside,
         schema::{form_problem, form_schema, invalid_arguments, portable, without_flags},
-        server::{NativeServer, Read, check_prefix, expand, mounted_key, variables},
+        server::{NativeServer, Read},
         serving::{Serving, shut_down, take_stdio},
         store::check_store,
         test_serving::TestServing,
+        uri_templates::{expand, variables},
         watchdog::NativeWatchdog,
     };
 

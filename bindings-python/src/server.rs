@@ -13,8 +13,8 @@ use gudgeon::{
     http::EndpointConfig,
     protocol::Response,
     router::{
-        self, AnyRegistry, Components, Definition, Failure, List, Middleware, ResultBuilder,
-        ServerFacts, Visibility, find_resource, uri_template::UriTemplate,
+        AnyRegistry, Components, Definition, Failure, List, Middleware, ResultBuilder, ServerFacts,
+        Visibility, find_resource,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -406,38 +406,6 @@ impl Read {
             Err(other) => Err(invalid(format!("{other:?}"))),
         }
     }
-}
-
-/// Returns the key of a component of this kind in the server that its server is mounted into.
-#[pyfunction]
-pub(crate) fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
-    router::mounted_key(kind, prefix, key)
-}
-
-/// Raises `ValueError` for a prefix that no name can begin with.
-#[pyfunction]
-pub(crate) fn check_prefix(prefix: &str) -> PyResult<()> {
-    router::check_prefix(prefix).map_err(|it| raise(&it))
-}
-
-/// Expands a URI template with these variables (a JSON object).
-#[pyfunction]
-pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
-    let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
-    let template = UriTemplate::parse(template).map_err(|it| invalid(it.to_string()))?;
-    let variables: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(variables).map_err(|it| invalid(it.to_string()))?;
-    Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
-}
-
-/// Returns the names of a template's variables.
-#[pyfunction]
-pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
-    let template = UriTemplate::parse(template).map_err(|it| {
-        let message = format!("the URI template {template:?} can't be used: {it}");
-        pyo3::exceptions::PyValueError::new_err(message)
-    })?;
-    Ok(template.variables().map(ToOwned::to_owned).collect())
 }
 
 impl NativeServer {

@@ -15,6 +15,8 @@ mod events;
 mod expiry;
 mod guard;
 mod lifted;
+mod part;
+mod reader;
 mod refusal;
 mod reply;
 mod requests;
@@ -30,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use rustc_hash::FxHashMap;
 
 pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
@@ -40,6 +42,8 @@ pub use self::authorization::MountPoint;
 pub(crate) use self::authorization::Unauthenticated;
 pub use self::config::EndpointConfig;
 pub use self::guard::{Arrival, Cors, GuardConfig};
+pub use self::part::Part;
+pub use self::reader::Reader;
 use self::{expiry::Expiry, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -57,13 +61,6 @@ use crate::{
         server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
     },
 };
-
-/// A reader of the endpoint's output.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Reader {
-    Exchange(ExchangeId),
-    Connection(ConnectionId),
-}
 
 /// An input of the endpoint.
 #[derive(Debug)]
@@ -124,36 +121,6 @@ pub enum EndpointOutput {
     Effect(Effect),
     /// Run this computation outside every lock, and answer with [`EndpointInput::Computed`].
     Compute(Box<Computation>),
-}
-
-/// A piece of an answer.
-#[derive(Debug)]
-pub enum Part {
-    /// The first part, sent once. With `more`, a stream follows.
-    Head { status: StatusCode, headers: HeaderMap, body: Vec<u8>, more: bool },
-    /// More of the stream; on a message connection, one frame.
-    Bytes(Vec<u8>),
-    /// The stream is complete; a message connection is to be closed.
-    End,
-}
-
-impl Part {
-    /// Returns the answer instead of one for which there is no room, because too many answers are unread.
-    #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn without_room(length: usize) -> Self {
-        let message = format!(
-            "the request was handled, but its answer of {length} bytes can't be sent: too many bytes of answers wait \
-             to be read"
-        );
-        let (headers, body) = (reply::json_head(), reply::refusal_body(&message));
-        Self::Head { status: StatusCode::SERVICE_UNAVAILABLE, headers, body, more: false }
-    }
-
-    /// Returns the answer to a request that can't be served at the moment.
-    pub(crate) fn unavailable(message: &str) -> Self {
-        let (headers, body) = (requests::wait_head(), reply::refusal_body(message));
-        Self::Head { status: StatusCode::SERVICE_UNAVAILABLE, headers, body, more: false }
-    }
 }
 
 /// The reason why an HTTP request is refused before it reaches a session.
@@ -403,37 +370,6 @@ impl Endpoint {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn keeps_no_call(&self) -> bool {
         self.engine.is_empty()
-    }
-
-    /// Returns who reads what a running handler reports.
-    pub(crate) fn reader_of(&self, run: RunId) -> Option<Reader> {
-        match self.engine.request_of(run)? {
-            (PeerId::Exchange(id), _) => Some(Reader::Exchange(id)),
-            (PeerId::Connection(id), _) => Some(Reader::Connection(id)),
-            (PeerId::Session(number), key) => {
-                self.sessions.exchange_of(number, key).map(Reader::Exchange)
-            }
-        }
-    }
-
-    fn is_lagging(&self, run: RunId) -> bool {
-        match self.reader_of(run) {
-            Some(Reader::Exchange(id)) => self.exchanges.get(&id).is_some_and(|it| it.is_lagging),
-            Some(Reader::Connection(id)) => {
-                self.connections.get(&id).is_some_and(|it| it.is_lagging)
-            }
-            None => false,
-        }
-    }
-
-    fn set_lagging(&mut self, reader: Reader, is_lagging: bool) {
-        let flag = match reader {
-            Reader::Exchange(id) => self.exchanges.get_mut(&id).map(|it| &mut it.is_lagging),
-            Reader::Connection(id) => self.connections.get_mut(&id).map(|it| &mut it.is_lagging),
-        };
-        if let Some(flag) = flag {
-            *flag = is_lagging;
-        }
     }
 
     /// Passes an event of a call to its session. A question that no stream can carry fails at once.
