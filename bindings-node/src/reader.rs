@@ -71,7 +71,7 @@ pub(crate) fn read(
             shared.push(connection.end_of_input(&mut decoder));
             shared.push_end();
         }
-        if until(connection).is_some_and(|it| it.is_zero()) {
+        if until(connection).is_some_and(|rest| rest.is_zero()) {
             shared.push(connection.server().tick());
         }
         connection.try_flush();
@@ -80,7 +80,10 @@ pub(crate) fn read(
 
 /// Returns the time until the next deadline.
 fn until(connection: &StreamConnection) -> Option<Duration> {
-    connection.server().deadline().map(|it| it.saturating_duration_since(Instant::now()))
+    connection
+        .server()
+        .deadline()
+        .map(|deadline| deadline.saturating_duration_since(Instant::now()))
 }
 
 fn wait(

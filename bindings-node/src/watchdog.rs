@@ -47,7 +47,7 @@ impl NativeWatchdog {
         let watched = Arc::downgrade(shared);
         self.watchdog.watch(grace, move || {
             let io = watched.upgrade().and_then(|it| it.io());
-            io.map(|it| it.endpoint().running()).unwrap_or_default()
+            io.map(|io| io.endpoint().running()).unwrap_or_default()
         });
         shared.end_with(self.watchdog.clone());
     }

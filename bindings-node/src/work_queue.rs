@@ -203,7 +203,7 @@ impl NativeWorkQueue {
     /// Returns the number of unanswered requests and running handlers.
     #[napi(catch_unwind)]
     pub fn under_way(&self) -> u32 {
-        let in_flight = self.shared.io().map_or(0, |it| it.endpoint().in_flight());
+        let in_flight = self.shared.io().map_or(0, |io| io.endpoint().in_flight());
         let running = lock(&self.shared.batches).running();
         u32::try_from(in_flight.max(running)).unwrap_or(u32::MAX)
     }

@@ -350,15 +350,15 @@ impl Stream {
                     run.cancel();
                 }
                 self.waiting.forget(id);
-                if run.is_some_and(|it| it.handler.is_async()) {
+                if run.is_some_and(|run| run.handler.is_async()) {
                     self.asyncio_queue.cancel(self, id);
                 }
             }
             Effect::Host(ticket, request) => self.answer(ticket, request, wake),
             Effect::CancelHost(ticket) => {
                 let mut pool = self.pool();
-                pool.inline.retain(|it| !it.is_request(ticket));
-                pool.handed.retain(|it| !it.is_request(ticket));
+                pool.inline.retain(|effect| !effect.is_request(ticket));
+                pool.handed.retain(|effect| !effect.is_request(ticket));
             }
             Effect::Run(_) | Effect::Report(_) | Effect::Detail(_) => (),
         }

@@ -379,7 +379,7 @@ impl EndpointServer {
 
     /// Returns the names of the components whose handlers run, such as `tool "add"`, at most a few.
     pub fn running(&self) -> Vec<String> {
-        lock_soon(&self.state).map(|it| it.endpoint.running()).unwrap_or_default()
+        lock_soon(&self.state).map(|state| state.endpoint.running()).unwrap_or_default()
     }
 
     /// Returns the number of answers that are not complete.

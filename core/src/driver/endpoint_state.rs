@@ -80,7 +80,7 @@ impl EndpointState {
                     None
                 }
                 EndpointOutput::Change(reader, bytes) => {
-                    let exceeds = self.sending(reader).is_some_and(|it| it.change(bytes));
+                    let exceeds = self.sending(reader).is_some_and(|sending| sending.change(bytes));
                     exceeds.then_some(reader)
                 }
                 EndpointOutput::Effect(effect) => {

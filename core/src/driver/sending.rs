@@ -64,7 +64,7 @@ struct Changes {
 }
 
 impl Limits {
-    const fn of(reader: Reader) -> Self {
+    const fn for_reader(reader: Reader) -> Self {
         match reader {
             // A response is aborted when 4 MiB of it are unread.
             Reader::Exchange(_) => Self { changes: 1024 * 1024, reports: 2 * 1024 * 1024 },
@@ -77,7 +77,13 @@ impl Limits {
 
 impl Sending {
     pub(super) fn new(reader: Reader, outbox: Box<dyn Outbox>) -> Self {
-        Self { outbox, delivered: 0, changes: None, is_lagging: false, limits: Limits::of(reader) }
+        Self {
+            outbox,
+            delivered: 0,
+            changes: None,
+            is_lagging: false,
+            limits: Limits::for_reader(reader),
+        }
     }
 
     pub(super) fn deliver(&mut self, part: Part) {
@@ -182,7 +188,7 @@ mod tests {
     #[test]
     fn too_many_changes_are_reported_once_and_other_pieces_do_not_count() {
         for (reader, kept, mut sending) in readers() {
-            let half = Limits::of(reader).changes / 2;
+            let half = Limits::for_reader(reader).changes / 2;
             sending.deliver(Part::Bytes(vec![0; 10 * half]));
             assert!(!sending.change(vec![1; half]));
             assert!(!sending.change(vec![2; half]));
@@ -197,7 +203,7 @@ mod tests {
     #[test]
     fn a_reader_lags_while_it_leaves_too_much_unread() {
         for (reader, kept, mut sending) in readers() {
-            let limit = Limits::of(reader).reports;
+            let limit = Limits::for_reader(reader).reports;
             sending.deliver(Part::Bytes(vec![0; limit]));
             assert_eq!(sending.lags_now(), None, "{reader:?}");
             sending.deliver(Part::Bytes(vec![0]));

@@ -54,7 +54,7 @@ impl StreamConnection {
     /// Handles the end of the input. A last line without a newline counts, and pending questions fail.
     pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work {
         let last = decoder.finish();
-        let mut work = last.map_or_else(Work::default, |it| self.server.frame(self.id, it));
+        let mut work = last.map_or_else(Work::default, |frame| self.server.frame(self.id, frame));
         work.extend(self.server.end_of_input(self.id));
         work
     }

@@ -237,8 +237,8 @@ impl Sessions {
     pub(super) fn exchange_of(&self, number: u64, key: InboundKey) -> Option<ExchangeId> {
         let session = self.by_number.get(&number)?;
         let stream = session.peer.stream_of(key)?;
-        let own = session.streams.iter().find(|it| it.number == stream);
-        session.legacy_sse.or_else(|| own.and_then(|it| it.exchange))
+        let own = session.streams.iter().find(|candidate| candidate.number == stream);
+        session.legacy_sse.or_else(|| own.and_then(|stream| stream.exchange))
     }
 
     pub(super) fn all(&self) -> Vec<u64> {

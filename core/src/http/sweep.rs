@@ -39,7 +39,8 @@ impl Endpoint {
     /// Passes the tick to sessions and connections whose deadline has come.
     fn pass_due_ticks(&mut self, now: Instant) {
         for number in self.sessions.all() {
-            let due = self.sessions.get_mut(number).and_then(|it| it.peer.machine.deadline());
+            let due =
+                self.sessions.get_mut(number).and_then(|session| session.peer.machine.deadline());
             match due {
                 Some(at) if at <= now => {
                     self.pass_to_session(now, number, session::Input::Tick(now));

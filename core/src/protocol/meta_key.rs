@@ -16,7 +16,7 @@ pub(crate) fn is_prefix(prefix: &str) -> bool {
     prefix.split('.').all(|label| {
         label.starts_with(|it: char| it.is_ascii_alphabetic())
             && label.ends_with(|it: char| it.is_ascii_alphanumeric())
-            && label.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     })
 }
 

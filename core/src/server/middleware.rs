@@ -138,7 +138,8 @@ pub(super) fn around(
     let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
     let method = middleware_frame.method.as_str().to_owned();
     let outer = Erased::of(&middleware_frame.handler);
-    let mut layers: Vec<_> = outer.stack.iter().flat_map(|it| it.layers(&method, None)).collect();
+    let mut layers: Vec<_> =
+        outer.stack.iter().flat_map(|middleware| middleware.layers(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {
         layers.extend(stack.layers(&method, name.as_ref()));
     }

@@ -47,7 +47,7 @@ impl VisibilityFilter {
             List::Templates => found(&components.templates, key, |it| &it.handler),
             List::Prompts => found(&components.prompts, key, |it| &it.handler),
         };
-        if let Some(predicate) = handler.and_then(|it| Erased::of(it).visible.clone()) {
+        if let Some(predicate) = handler.and_then(|kept| Erased::of(kept).visible.clone()) {
             self.lock().insert((kind.to_owned(), key.to_owned()), predicate);
         }
     }

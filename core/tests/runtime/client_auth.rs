@@ -246,7 +246,7 @@ async fn the_error_of_a_programs_own_store_is_the_cause_of_a_failed_sign_in() {
 
     let server = Protected::start(&[3600]).await;
     for store in [Store::Own(Arc::new(Away)), Store::Shared(Arc::new(Away), Arc::new(|_| away()))] {
-        let auth = sign_in(|it| it.store = store);
+        let auth = sign_in(|options| options.store = store);
         let error = server.builder(auth).connect().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Auth);
         assert!(error.to_string().contains("the database is away"), "{error}");

@@ -111,7 +111,7 @@ fn a_reader_that_lags_gets_no_progress_until_it_has_read() {
     visitor.handle(EndpointInput::Opened(connection, None, None));
     let message = modern_body("tools/call", wait).to_string();
     visitor.handle(EndpointInput::Message(connection, Frame::parse(message.as_bytes())));
-    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
+    let calls: Vec<_> = visitor.runs.iter().map(|run| run.id).collect();
     let readers = [in_session, alone].map(|id| Reader::Exchange(ExchangeId(id)));
     let readers = [readers[0], readers[1], Reader::Connection(connection)];
     for (reader, call) in readers.into_iter().zip(calls) {
@@ -121,9 +121,10 @@ fn a_reader_that_lags_gets_no_progress_until_it_has_read() {
         }
         let sent = match reader {
             Reader::Exchange(id) => visitor.reply(id.0).messages(),
-            Reader::Connection(_) => visitor.frames.iter().map(|it| it.1.clone()).collect(),
+            Reader::Connection(_) => visitor.frames.iter().map(|frame| frame.1.clone()).collect(),
         };
-        let told: Vec<_> = sent.iter().map(|it| it["params"]["progress"].clone()).collect();
+        let told: Vec<_> =
+            sent.iter().map(|message| message["params"]["progress"].clone()).collect();
         assert_eq!(told, [json!(1), json!(3)], "{reader:?}");
     }
 }

@@ -206,9 +206,10 @@ fn a_page_is_serialized_once_per_change() {
         |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
         |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
         |it| it.tools.remove("c").unwrap(),
-        |it| {
+        |components| {
             drop(
-                it.tools
+                components
+                    .tools
                     .add(RegisteredTool::new(tool("d"), kept(handler())).unwrap(), true)
                     .unwrap(),
             );
