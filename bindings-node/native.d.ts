@@ -416,8 +416,13 @@ export declare class NativeWorkQueue {
    * Returns null after the call was cancelled.
    */
   takeText(slot: number, index: number): string | null
-  /** Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index. */
-  reply(lines: string, texts?: Array<string> | undefined | null): void
+  /**
+   * Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.
+   * Returns `true` if some client leaves so much unread that its handlers have to wait; `mayStart` tells whose.
+   */
+  reply(lines: string, texts?: Array<string> | undefined | null): boolean
+  /** Returns whether the handler of a call may start. It may not while its client leaves too much unread. */
+  mayStart(slot: number): boolean
   /** Returns `true` if there is room for more. */
   progress(slot: number, progress: number, total?: number | undefined | null, message?: string | undefined | null): boolean
   /** `data` is JSON. Returns `true` if there is room for more. */

@@ -61,9 +61,20 @@ impl NativeWorkQueue {
     }
 
     /// Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.
+    /// Returns `true` if some client leaves so much unread that its handlers have to wait; `mayStart` tells whose.
     #[napi(catch_unwind)]
-    pub fn reply(&self, lines: String, texts: Option<Vec<String>>) {
+    pub fn reply(&self, lines: String, texts: Option<Vec<String>>) -> bool {
         self.shared.reply(&lines, texts.unwrap_or_default());
+        self.shared.io().is_some_and(|io| io.endpoint().has_backlog())
+    }
+
+    /// Returns whether the handler of a call may start. It may not while its client leaves too much unread.
+    #[napi(catch_unwind)]
+    pub fn may_start(&self, slot: f64) -> bool {
+        let slot = integer(slot);
+        let Some(io) = self.shared.io() else { return true };
+        let context = lock(&self.shared.batches).context(slot).cloned();
+        context.is_none_or(|context| io.endpoint().may_start(RunId(slot), &context))
     }
 
     /// Returns `true` if there is room for more.

@@ -1,7 +1,7 @@
 //! The queue of the event loop: a file descriptor that the loop watches, with many handlers per wake-up.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     io,
     sync::{
         Arc, Mutex,
@@ -21,9 +21,12 @@ use crate::{
     waker::Waker,
 };
 
+/// The handlers that start in one iteration of the event loop. Their answers show whether the client reads, before more start.
+const MAX_TOGETHER: usize = 32;
+
 #[derive(Debug)]
 pub(crate) struct AsyncioQueue {
-    queue: Mutex<Vec<Item>>,
+    queue: Mutex<VecDeque<Item>>,
     /// The file descriptor that the loop watches.
     pub(crate) waker: Waker,
     attached: Mutex<Option<Attached>>,
@@ -86,11 +89,11 @@ impl AsyncioQueue {
 
     /// Queues a handler. The caller wakes the loop afterwards, once for all handlers.
     pub(crate) fn start(&self, run: Arc<HandlerRun>) {
-        lock(&self.queue).push(Item::Start(run));
+        lock(&self.queue).push_back(Item::Start(run));
     }
 
     pub(crate) fn cancel(&self, stream: &Stream, call: RunId) {
-        lock(&self.queue).push(Item::Cancel(call));
+        lock(&self.queue).push_back(Item::Cancel(call));
         self.wake(stream);
     }
 
@@ -157,7 +160,7 @@ impl AsyncioQueue {
     /// Starts and cancels everything queued. Called by the loop when the descriptor is readable.
     pub(crate) fn drain(&self, py: Python<'_>, stream: &Arc<Stream>) -> PyResult<()> {
         self.waker.clear();
-        let items = std::mem::take(&mut *lock(&self.queue));
+        let items = self.take();
         let attached = lock(&self.attached)
             .as_ref()
             .map(|it| (it.spawn.clone_ref(py), it.settle_soon.clone_ref(py)));
@@ -176,6 +179,19 @@ impl AsyncioQueue {
         }
         calling::call(settle_soon.bind(py), ())?;
         Ok(())
+    }
+
+    /// Takes what is handled in one iteration of the loop; another one follows if there is more.
+    fn take(&self) -> Vec<Item> {
+        let mut queue = lock(&self.queue);
+        let count = queue.len().min(MAX_TOGETHER);
+        let taken = queue.drain(..count).collect();
+        let has_more = !queue.is_empty();
+        drop(queue);
+        if has_more {
+            self.waker.wake();
+        }
+        taken
     }
 
     /// Wakes the thread that notices handlers which block the loop, before the first of them starts.
@@ -245,7 +261,7 @@ impl AsyncioQueue {
         run: &Arc<HandlerRun>,
         spawn: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if run.is_cancelled() {
+        if run.is_cancelled() || stream.postpones(run) {
             return Ok(());
         }
         let raw = PyBytes::new(py, run.take_input().as_bytes());

@@ -53,6 +53,18 @@ impl HandlerRun {
         std::mem::take(&mut *lock(&self.input))
     }
 
+    /// Returns the run as it was handed out, for a handler that has not begun.
+    pub(crate) fn take_back(&self) -> Run {
+        Run {
+            id: self.id,
+            handler: Arc::clone(&self.handler) as _,
+            input: self.take_input(),
+            context: self.first.clone(),
+            is_notification: self.is_notification,
+            middleware_frame: None,
+        }
+    }
+
     /// Calls `at` with the context of the current request. No lock is held during the call.
     pub(crate) fn look<R>(&self, at: impl FnOnce(&CallContext) -> R) -> R {
         if self.turn() == 0 {

@@ -386,7 +386,7 @@ impl Stream {
     /// Calls a `def` handler and reports its outcome.
     fn run(self: &Arc<Self>, py: Python<'_>, run: &Arc<HandlerRun>) {
         // Cancelled while it was queued.
-        if run.is_cancelled() {
+        if run.is_cancelled() || self.postpones(run) {
             return;
         }
         let start = Instant::now();

@@ -394,6 +394,16 @@ impl Stream {
         }
     }
 
+    /// Hands a handler back to the core if its client leaves too much unread. Returns whether it did.
+    pub(crate) fn postpones(self: &Arc<Self>, run: &HandlerRun) -> bool {
+        if !self.server.has_backlog() || run.look(|first| self.server.may_start(run.id, first)) {
+            return false;
+        }
+        lock(&self.active_runs).remove(&run.id);
+        self.distribute(self.server.postpone(run.take_back()), false);
+        true
+    }
+
     /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
     pub(crate) fn start_deferred(self: &Arc<Self>, deferred: DeferredCall) {
         let mut pool = self.pool();

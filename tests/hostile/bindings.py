@@ -87,13 +87,18 @@ SERVER = {
         "texts against a pattern that looks ahead",
         "a client that stops reading while it calls",
         "errors that nobody reads",
+        # Handlers wait until their client has read, also those that a batch has handed to an event loop
+        # [pool.rs, asyncio_queue.rs; call/scheduler.ts].
+        "short calls for long answers",
     ],
     TCP: [
         # Results that nobody takes come from handlers that run on [listening.rs, _serving/listen.py; listening.rs,
         # call/scheduler.ts].
         "a client that stops reading while it calls",
+        "short calls for long answers",
     ],
     HTTP: [
+        "short calls for long answers of many connections",
         # A thousand handlers wait, and are cancelled [listening.rs, handler.rs; shared.rs, batch.rs,
         # call/scheduler.ts].
         "a call of an hour, 1,000 times",

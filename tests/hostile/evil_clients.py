@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,13 @@ class Row:
     attack: Any
     # The bytes by which the server may grow.
     memory: int
+    # Whether an honest client is watched meanwhile.
+    has_victim: bool
 
 
-def row(name, *transports, memory=96 * MIB):
+def row(name, *transports, memory=96 * MIB, has_victim=True):
     def add(attack):
-        ROWS[name] = Row(name, transports, attack, memory)
+        ROWS[name] = Row(name, transports, attack, memory, has_victim)
         return attack
 
     return add
@@ -219,6 +222,47 @@ def drain(connection):
     while b'"honest"' not in connection.receive(60):
         pass
     sending.join()
+
+
+# The server reads the calls before the first answer is read. The handlers wait for the reader, who gets every answer:
+# 600 MiB, because a result has its text twice. Those that run at the same time may each have one. An honest client
+# would be measured while these handlers compute.
+@row("short calls for long answers", *STREAMS, memory=400 * MIB, has_victim=False)
+def _(server):
+    connection = server.open()
+    ids = range(300)
+
+    def send():
+        for id in ids:
+            connection.send(json.dumps(call("big", id, size=MIB)).encode())
+
+    # A server that has enough to do stops reading.
+    sending = threading.Thread(target=send, daemon=True)
+    sending.start()
+    answers = [json.loads(connection.receive(60)) for _ in ids]
+    sending.join()
+    check({it["id"] for it in answers} == set(ids), "calls are not answered", [it["id"] for it in answers])
+    short = [it for it in answers if len(it["result"]["content"][0]["text"]) != MIB]
+    check(not short, "answers are not whole", short)
+
+
+@row("short calls for long answers of many connections", "http", memory=512 * MIB, has_victim=False)
+def _(server):
+    def ask(_):
+        with server.connect() as connection:
+            text = json.dumps(call("big", 1, size=768 * 1024)).encode()
+            headers = {"MCP-Protocol-Version": speak.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "big"}
+            speak.post(connection, server.path, text, headers)
+            ready.wait(60)
+            answer = connection.response()
+            return answer.status, len(answer.body)
+
+    count = 300
+    ready = threading.Barrier(count)
+    with ThreadPoolExecutor(count) as pool:
+        answers = list(pool.map(ask, range(count)))
+    wrong = [it for it in answers if it[0] != 200 or it[1] < 768 * 1024]
+    check(not wrong, f"{len(wrong)} of {count} calls are not answered", wrong[:3])
 
 
 @row("errors that nobody reads", *STREAMS)
@@ -436,7 +480,7 @@ def attack(server, row):
     before = server.memory()
     server.forget_peak()
     victim = None
-    if server.transport != "stdio":
+    if server.transport != "stdio" and row.has_victim:
         victim = Victim(server)
         victim.start()
     wrong = []

@@ -18,12 +18,18 @@ export class ReplyLines {
   /** The length of the texts. */
   #textLength = 0;
   #isScheduled = false;
+  #hasBacklog = false;
 
   /** `onFlush` is called after a scheduled flush. */
   constructor(
     private readonly workQueue: NativeWorkQueue,
     private readonly onFlush: () => void,
   ) {}
+
+  /** Returns true if some client left so much unread, when replies were last sent, that its handlers have to wait. */
+  get hasBacklog(): boolean {
+    return this.#hasBacklog;
+  }
 
   get isEmpty(): boolean {
     return this.#lines === "";
@@ -65,6 +71,6 @@ export class ReplyLines {
     this.#lines = "";
     this.#textLength = 0;
     if (texts.length > 0) this.#texts = [];
-    this.workQueue.reply(lines, texts.length > 0 ? texts : undefined);
+    this.#hasBacklog = this.workQueue.reply(lines, texts.length > 0 ? texts : undefined);
   }
 }

@@ -24,6 +24,12 @@ const UNWIND_MS = 500;
 /** The time for the peer to read the last replies. */
 const DRAIN_MS = 1_000;
 
+/** The time until handlers that wait for slow readers are looked at. It doubles while none may start. */
+const FIRST_LOOK_MS = 1;
+const MAX_INTERVAL_MS = 64;
+/** The handlers that start at once after they have waited: not all of them, because none of them has answered yet. */
+const MAX_AT_ONCE = 16;
+
 /** The server whose handlers are run. */
 export interface Served {
   /** The plans by handler number, as the native half refers to them. */
@@ -51,6 +57,9 @@ export class CallScheduler implements SharedByCalls {
   readonly #options: SchedulerOptions;
   readonly #replies: ReplyLines;
   readonly #running = new Map<number, CallContext>();
+  /** Calls whose handlers wait until their clients have read. */
+  #waiting: Run[] = [];
+  #lookInterval = FIRST_LOOK_MS;
   /** Calls whose handlers have asked in this turn of the event loop. */
   readonly #asking = new Set<number>();
   /** The values of `ctx.session`, by the number of the session. */
@@ -136,14 +145,46 @@ export class CallScheduler implements SharedByCalls {
     // By index here and below, because every call would pay for iterators.
     for (let at = 0; at < entries.length; at++) {
       const entry = entries[at]!;
-      if (entry[0] === EntryKind.run) hasPending = this.#run(entry) || hasPending;
+      if (entry[0] === EntryKind.run) hasPending = this.#runOrKeep(entry) || hasPending;
       else this.#onEvent(entry);
       this.#replies.flushIfLong();
     }
+    this.#sendReplies(hasPending);
+  }
+
+  #sendReplies(hasPending: boolean): void {
     // Async functions without an await settle in this turn; their replies are sent with the others.
     if (hasPending) this.#replies.schedule();
     else this.#replies.flush();
   }
+
+  /** Runs a call's handler, unless its client leaves too much unread; returns true if its reply is pending. */
+  #runOrKeep(entry: Run): boolean {
+    if (!this.#replies.hasBacklog || this.workQueue.mayStart(entry[1])) return this.#run(entry);
+    if (this.#waiting.length === 0) setTimeout(this.#runWaiting, this.#lookInterval);
+    this.#waiting.push(entry);
+    return false;
+  }
+
+  readonly #runWaiting = (): void => {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    let left = MAX_AT_ONCE;
+    let hasPending = false;
+    for (const entry of waiting) {
+      if (left > 0 && this.workQueue.mayStart(entry[1])) {
+        left--;
+        hasPending = this.#run(entry) || hasPending;
+        this.#replies.flushIfLong();
+      } else {
+        this.#waiting.push(entry);
+      }
+    }
+    this.#lookInterval = left < MAX_AT_ONCE ? FIRST_LOOK_MS : Math.min(2 * this.#lookInterval, MAX_INTERVAL_MS);
+    if (this.#waiting.length > 0) setTimeout(this.#runWaiting, this.#lookInterval);
+    this.#sendReplies(hasPending);
+    this.#options.afterTurn?.();
+  };
 
   #onEvent(entry: Exclude<Entry, Run>): void {
     switch (entry[0]) {
@@ -243,6 +284,7 @@ export class CallScheduler implements SharedByCalls {
 
   /** Cancels a handler. Its result and errors are dropped from now on. */
   #cancel(slot: number): void {
+    if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((entry) => entry[1] !== slot);
     const ctx = this.#running.get(slot);
     if (!this.#forget(slot)) return;
     this.#ending++;

@@ -17,13 +17,13 @@ use tokio::sync::Notify;
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
-    watchdog::lock_soon, work::Step,
+    start_gate::Backlog, watchdog::lock_soon, work::Step,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
 use crate::{
     clock,
-    engine::{MAX_UNDER_LOCK, Start, TestMode},
+    engine::{MAX_UNDER_LOCK, Run, RunId, Start, TestMode},
     framing::{self, LineDecoder, TooLong},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
@@ -31,7 +31,7 @@ use crate::{
     },
     protocol::{ClientKey, Frame, Principal},
     router::Components,
-    session::server::{HttpFacts, ListKind, SessionConfig},
+    session::server::{CallContext, HttpFacts, ListKind, SessionConfig},
 };
 
 /// A server of any number of peers.
@@ -42,6 +42,7 @@ pub struct EndpointServer {
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState>,
     ledgers: Ledgers,
+    backlog: Arc<Backlog>,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
     auth: Option<Arc<AuthServer>>,
@@ -80,14 +81,17 @@ impl EndpointServer {
         let admission = endpoint.admission().clone();
         #[cfg(not(feature = "auth"))]
         let _ = keys;
+        let ledgers = Ledgers::default();
+        let backlog = Backlog::new(&ledgers.unread);
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
             auth: admission.auth_config().and_then(|it| AuthServer::new(it, keys).ok()),
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
-            state: Mutex::new(EndpointState::new(endpoint)),
-            ledgers: Ledgers::default(),
+            state: Mutex::new(EndpointState::new(endpoint, Arc::clone(&backlog))),
+            ledgers,
+            backlog,
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -180,6 +184,28 @@ impl EndpointServer {
             state.exchanges.insert(exchange, sending);
         };
         (exchange, self.begin(insert, input))
+    }
+
+    /// Returns whether some client leaves so much unread that its handlers have to wait.
+    pub fn has_backlog(&self) -> bool {
+        self.backlog.exists()
+    }
+
+    /// Returns whether the handler of a call may start. It may not while its client leaves much unread, because its answer would
+    /// only take memory.
+    #[inline]
+    pub fn may_start(&self, run: RunId, context: &CallContext) -> bool {
+        !self.has_backlog() || self.lock().may_start(run, context)
+    }
+
+    /// Takes back a handler that may not start yet. It comes again in later work, unless its call is cancelled before.
+    pub fn postpone(&self, run: Run) -> Work {
+        let mut state = self.lock();
+        state.keep(run);
+        let step = state.drain(clock::now());
+        drop(state);
+        self.announce(&step);
+        self.finish(step)
     }
 
     /// Ends an exchange whose peer left before the answer was complete.
@@ -368,7 +394,7 @@ impl EndpointServer {
     pub fn deadline(&self) -> Option<Instant> {
         let mut state = self.lock();
         // The caller sets its timer to this time. An earlier value may be over, and would hide an earlier deadline.
-        state.armed = state.endpoint.deadline();
+        state.armed = state.deadline();
         state.armed
     }
 

@@ -1,14 +1,20 @@
 //! An endpoint with one outbox for each exchange and each message connection. A lock of the driver's guards all of it.
 
-use std::time::Instant;
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::{Work, sending::Sending, work::Step};
+use super::{
+    Work,
+    sending::Sending,
+    start_gate::{Backlog, MAX_AT_ONCE, StartGate},
+    work::Step,
+};
 use crate::{
     clock,
-    engine::RunId,
+    engine::{Effect, Run, RunId},
     http::{ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader},
+    session::server::CallContext,
 };
 
 /// One endpoint and the outboxes of its readers.
@@ -16,6 +22,9 @@ pub(super) struct EndpointState {
     pub(super) endpoint: Endpoint,
     pub(super) exchanges: FxHashMap<ExchangeId, Sending>,
     pub(super) connections: FxHashMap<ConnectionId, Sending>,
+    /// Handlers that wait until their clients have read.
+    gate: StartGate,
+    backlog: Arc<Backlog>,
     /// Work that no caller could take yet.
     pub(super) untaken: Work,
     /// The time for which the shell's timer is set.
@@ -23,11 +32,13 @@ pub(super) struct EndpointState {
 }
 
 impl EndpointState {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    pub(super) fn new(endpoint: Endpoint, backlog: Arc<Backlog>) -> Self {
         Self {
             endpoint,
             exchanges: FxHashMap::default(),
             connections: FxHashMap::default(),
+            gate: StartGate::new(Arc::clone(&backlog)),
+            backlog,
             untaken: Work::default(),
             armed: None,
         }
@@ -54,6 +65,7 @@ impl EndpointState {
     /// Delivers the output, and returns the work.
     pub(super) fn drain(&mut self, now: Instant) -> Step {
         let mut step = Step::new(std::mem::take(&mut self.untaken));
+        self.start_those_that_waited(now, &mut step.work);
         while let Some(output) = self.endpoint.poll() {
             let overtaken = match output {
                 EndpointOutput::Exchange(id, part) => {
@@ -69,7 +81,7 @@ impl EndpointState {
                 }
                 EndpointOutput::Connection(id, part) => {
                     if let Some(sending) = self.connections.get_mut(&id) {
-                        sending.deliver(part);
+                        self.gate.deliver(id, sending, part);
                     }
                     None
                 }
@@ -84,6 +96,9 @@ impl EndpointState {
                     exceeds.then_some(reader)
                 }
                 EndpointOutput::Effect(effect) => {
+                    if let Effect::Cancel(run) = &effect {
+                        self.gate.forget(*run);
+                    }
                     step.work.push(effect);
                     None
                 }
@@ -96,12 +111,66 @@ impl EndpointState {
                 self.endpoint.handle(now, EndpointInput::CutSubscriptions(reader));
             }
         }
-        let deadline = self.endpoint.deadline();
+        let deadline = self.deadline();
         if deadline.is_some_and(|it| self.armed.is_none_or(|armed| it < armed)) {
             self.armed = deadline;
             step.work.wake = deadline;
         }
         step
+    }
+
+    /// Returns the time at which the endpoint, or a handler that waits, is to be looked at next.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.endpoint.deadline(), self.gate.next_look()].into_iter().flatten().min()
+    }
+
+    /// Returns whether the client of a call has read enough for its handler to start.
+    pub(super) fn may_start(&mut self, run: RunId, context: &CallContext) -> bool {
+        self.look_at_readers();
+        self.has_read(run, context)
+    }
+
+    /// Keeps a handler until its client has read. If its call was cancelled in the meantime, nobody waits for it.
+    pub(super) fn keep(&mut self, run: Run) {
+        if self.endpoint.awaits(run.id) {
+            self.gate.keep(clock::now(), run);
+        }
+    }
+
+    /// Has those handlers started that waited and whose clients have read.
+    fn start_those_that_waited(&mut self, now: Instant, work: &mut Work) {
+        let due = self.gate.take_due(now);
+        if due.is_empty() {
+            return;
+        }
+        self.look_at_readers();
+        let (mut rest, mut started) = (VecDeque::new(), 0);
+        for run in due {
+            if started < MAX_AT_ONCE && self.has_read(run.id, &run.context) {
+                started += 1;
+                work.push(Effect::Run(Box::new(run)));
+            } else {
+                rest.push_back(run);
+            }
+        }
+        self.gate.keep_rest(now, rest, started > 0);
+    }
+
+    fn look_at_readers(&mut self) {
+        let Self { gate, connections, .. } = self;
+        gate.look_at_readers(|id| connections.get(&id).map_or(0, Sending::unread_bytes));
+    }
+
+    fn has_read(&self, run: RunId, context: &CallContext) -> bool {
+        match self.endpoint.reader_of(run) {
+            Some(Reader::Connection(id)) if self.gate.is_slow(id) => false,
+            Some(_) => {
+                let unread = &self.backlog.unread;
+                !(unread.is_half_full() && unread.has_half_share(context.client_key()))
+            }
+            // Nobody reads the answer now: it is kept for a client that comes back, or there is none.
+            None => true,
+        }
     }
 
     /// Informs the endpoint if whoever reads the reports of a handler lags now, or does so no longer.

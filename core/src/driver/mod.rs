@@ -14,6 +14,7 @@ pub(crate) mod ledger;
 mod lock_waits;
 mod pipe;
 mod sending;
+mod start_gate;
 mod state_keys;
 pub mod stderr;
 mod stream_connection;

@@ -21,16 +21,16 @@ pub trait Outbox: Send {
     fn expire(&mut self) {
         self.deliver(Part::End);
     }
-    /// Returns what was delivered and not yet taken to be written.
+    /// Returns what was delivered and is not written yet.
     fn unread(&self) -> Unread;
 }
 
 /// The part of the output that waits in an outbox.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Unread {
-    /// The number of pieces.
+    /// The number of pieces that were not taken to be written.
     pub parts: usize,
-    /// Their bytes.
+    /// Their bytes, and those of the pieces that are being written.
     pub bytes: usize,
 }
 
@@ -110,9 +110,14 @@ impl Sending {
         is_too_much
     }
 
+    /// Returns the bytes that the reader leaves unread.
+    pub(super) fn unread_bytes(&self) -> usize {
+        self.outbox.unread().bytes
+    }
+
     /// Returns whether the reader leaves too much unread, if that is not what was returned last.
     pub(super) fn lags_now(&mut self) -> Option<bool> {
-        let is_lagging = self.outbox.unread().bytes > self.limits.reports;
+        let is_lagging = self.unread_bytes() > self.limits.reports;
         (std::mem::replace(&mut self.is_lagging, is_lagging) != is_lagging).then_some(is_lagging)
     }
 }

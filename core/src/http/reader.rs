@@ -22,6 +22,11 @@ impl Endpoint {
         }
     }
 
+    /// Returns whether somebody waits for the end of this run.
+    pub(crate) fn awaits(&self, run: RunId) -> bool {
+        self.engine.request_of(run).is_some()
+    }
+
     pub(super) fn is_lagging(&self, run: RunId) -> bool {
         match self.reader_of(run) {
             Some(Reader::Exchange(id)) => {

@@ -30,6 +30,7 @@ use crate::{
     driver::{Host, Work, stderr},
     engine::{Effect, HostReply, HostRequest, Run, RunId},
     router::Failure,
+    session::server::CallContext,
 };
 
 pub(super) struct Runner {
@@ -215,39 +216,76 @@ impl Runner {
     }
 
     fn start(self: &Arc<Self>, run: Run) -> Work {
-        let Run { id, handler, input, context, is_notification, middleware_frame } = run;
-        self.started.fetch_add(1, Ordering::Relaxed);
-        let context = Context::new(id, context, Arc::clone(&self.connection), Arc::downgrade(self));
-        lock(&self.under_way).insert(id, context.clone());
-        let handler = Erased::of(&handler);
-        let is_quick = handler.pace.is_quick();
+        let handler = Erased::of(&run.handler);
+        if !handler.pace.is_quick() {
+            self.start_on_thread(handler, run);
+            return Work::default();
+        }
+        if !self.connection.may_start(run.id, &run.context) {
+            return self.connection.postpone(run);
+        }
+        let Run { id, input, context, is_notification, middleware_frame, .. } = run;
+        let context = self.begin(id, context);
         let future = middleware::around(&handler, middleware_frame, input, context.clone());
         let mut running = Running { future, handler };
-        if is_quick {
-            let mut unheard = std::task::Context::from_waker(Waker::noop());
-            // The task polls the future again, which registers the task's own waker.
-            if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
-                return self.finish(id, is_notification, outcome);
-            }
+        let mut unheard = std::task::Context::from_waker(Waker::noop());
+        // The task polls the future again, which registers the task's own waker.
+        if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
+            return self.finish(id, is_notification, outcome);
         }
         let runner = Arc::clone(self);
-        let task = async move {
-            let outcome = tokio::select! {
-                biased;
-                () = context.cancelled() => return,
-                outcome = running => outcome,
-            };
-            let work = runner.finish(id, is_notification, outcome);
-            runner.perform(work);
-            runner.settle();
-            runner.answered.notify_waiters();
-        };
-        if is_quick {
-            drop(self.runtime.spawn(task));
-        } else {
-            self.workers.spawn(self.runtime.clone(), task);
-        }
+        drop(self.runtime.spawn(runner.run(id, is_notification, context, running)));
         Work::default()
+    }
+
+    /// Starts a slow handler on a thread of its own. It may have to wait by then, for the answers of those before it.
+    fn start_on_thread(self: &Arc<Self>, handler: Arc<Erased>, run: Run) {
+        let context = self.begin(run.id, run.context.clone());
+        let runner = Arc::clone(self);
+        let task = async move {
+            if context.is_cancelled() {
+                return;
+            }
+            if !runner.connection.may_start(run.id, &run.context) {
+                lock(&runner.under_way).remove(&run.id);
+                let work = runner.connection.postpone(run);
+                runner.perform(work);
+                runner.settle();
+                return;
+            }
+            let Run { id, input, is_notification, middleware_frame, .. } = run;
+            let future = middleware::around(&handler, middleware_frame, input, context.clone());
+            runner.run(id, is_notification, context, Running { future, handler }).await;
+        };
+        self.workers.spawn(self.runtime.clone(), task);
+    }
+
+    /// Counts a handler as under way, and returns the context of its call.
+    fn begin(self: &Arc<Self>, run: RunId, context: CallContext) -> Context {
+        self.started.fetch_add(1, Ordering::Relaxed);
+        let context =
+            Context::new(run, context, Arc::clone(&self.connection), Arc::downgrade(self));
+        lock(&self.under_way).insert(run, context.clone());
+        context
+    }
+
+    /// Runs a handler to its end, unless its call is cancelled.
+    async fn run(
+        self: Arc<Self>,
+        run: RunId,
+        is_notification: bool,
+        context: Context,
+        running: Running,
+    ) {
+        let outcome = tokio::select! {
+            biased;
+            () = context.cancelled() => return,
+            outcome = running => outcome,
+        };
+        let work = self.finish(run, is_notification, outcome);
+        self.perform(work);
+        self.settle();
+        self.answered.notify_waiters();
     }
 
     fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work {

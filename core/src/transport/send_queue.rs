@@ -19,8 +19,6 @@ use crate::{
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
-/// With more unwritten bytes than this, the connection is closed.
-const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
 /// A message connection; dropping it closes it.
 pub(crate) struct Connected {
@@ -40,8 +38,6 @@ pub(crate) struct SendQueue {
 #[derive(Debug)]
 struct Queue {
     frames: Vec<Vec<u8>>,
-    /// The total size of the queued frames.
-    queued: usize,
     /// The total size of frames that are queued, or taken and not written yet.
     bytes: usize,
     /// The count of these bytes.
@@ -154,14 +150,8 @@ impl Drop for Connected {
 
 impl SendQueue {
     fn new(unread: Holding) -> Arc<Self> {
-        let queue = Queue {
-            frames: Vec::new(),
-            queued: 0,
-            bytes: 0,
-            unread,
-            is_over: false,
-            has_expired: false,
-        };
+        let queue =
+            Queue { frames: Vec::new(), bytes: 0, unread, is_over: false, has_expired: false };
         Arc::new(Self { queue: Mutex::new(queue), to_write: Notify::new(), written: Notify::new() })
     }
 
@@ -172,7 +162,6 @@ impl SendQueue {
                 let mut queue = self.lock();
                 if !queue.frames.is_empty() {
                     std::mem::swap(&mut queue.frames, frames);
-                    queue.queued = 0;
                     return true;
                 }
                 if queue.is_over {
@@ -222,10 +211,10 @@ impl SendQueue {
 }
 
 impl Queue {
-    /// Counts so many bytes more. Returns whether there is room for them.
+    /// Counts so many bytes more. Returns whether there is room for them among those of all clients.
     fn add(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        self.bytes <= MAX_QUEUED && self.unread.set(self.bytes)
+        self.unread.set(self.bytes)
     }
 
     fn remove(&mut self, bytes: usize) {
@@ -238,7 +227,7 @@ impl Queue {
 impl Outbox for Arc<SendQueue> {
     fn unread(&self) -> Unread {
         let queue = self.lock();
-        Unread { parts: queue.frames.len(), bytes: queue.queued }
+        Unread { parts: queue.frames.len(), bytes: queue.bytes }
     }
 
     fn deliver(&mut self, part: Part) {
@@ -249,14 +238,12 @@ impl Outbox for Arc<SendQueue> {
                     return;
                 }
                 let has_room = queue.add(frame.len());
-                queue.queued += frame.len();
                 queue.frames.push(frame);
                 if !has_room {
                     tracing::warn!(
                         "closing a connection whose client left {} bytes unread",
                         queue.bytes
                     );
-                    queue.queued = 0;
                     let dropped = queue.frames.drain(..).map(|it| it.len()).sum();
                     queue.remove(dropped);
                     queue.is_over = true;

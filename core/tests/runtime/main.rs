@@ -44,6 +44,7 @@ mod test_server;
 mod large_messages;
 #[cfg(unix)]
 mod own_capabilities;
+mod postponed;
 mod resolve_inside;
 mod resource_paths;
 mod server_asking;
