@@ -5,7 +5,7 @@ use std::{env, ffi::OsString, fs, io, path::PathBuf, time::Duration};
 use clap::Args;
 use gudgeon::{
     Client, Revision,
-    client::{ClientBuilder, auth::Auth},
+    client::{ClientBuilder, Target as ClientTarget, auth::Auth},
 };
 
 use crate::{
@@ -55,6 +55,15 @@ pub struct ConnectionArguments {
     /// `GUDGEON_TOKEN`
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Trust the certificates in this PEM file, and no others, for https and wss
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Show the server this certificate, a PEM file; with --certificate-key
+    #[arg(long, value_name = "FILE", requires = "certificate_key")]
+    pub certificate: Option<PathBuf>,
+    /// The key of --certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub certificate_key: Option<PathBuf>,
     /// Look up the name of a server in this file instead of in those of hosts
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -74,6 +83,9 @@ impl Default for ConnectionArguments {
             max_timeout: None,
             connect_timeout: None,
             token_file: None,
+            ca: None,
+            certificate: None,
+            certificate_key: None,
             config: None,
             consent: ConsentArguments::default(),
             command: Vec::new(),
@@ -108,6 +120,8 @@ impl ConnectionArguments {
             ("--revision", self.revision.is_some()),
             ("--header", !self.headers.is_empty()),
             ("--token-file", self.token_file.is_some()),
+            ("--ca", self.ca.is_some()),
+            ("--certificate", self.certificate.is_some()),
         ];
         given.into_iter().filter_map(|(option, is_given)| is_given.then_some(option))
     }
@@ -121,6 +135,13 @@ impl ConnectionArguments {
     pub fn builder(&self, target: &Target) -> Result<ClientBuilder, Failure> {
         let token = if target.takes_token() { self.token()? } else { None };
         let builder = target.builder()?;
+        if !matches!(builder.target().0, ClientTarget::Url(_)) {
+            let given =
+                [("--ca", self.ca.is_some()), ("--certificate", self.certificate.is_some())];
+            if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+                return Err(Failure::usage(format!("{option} is for URLs; a command takes none")));
+            }
+        }
         let has_credentials = token.is_some()
             || self.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case("authorization"));
         let stored = match has_credentials {
@@ -135,6 +156,10 @@ impl ConnectionArguments {
             it.connect_timeout = self.connect_timeout;
             it.auth = token.map(Auth::Token).or_else(|| it.auth.take()).or(stored);
             it.headers.extend(self.headers.iter().cloned());
+            it.ca = self.ca.clone().map(Into::into).or_else(|| it.ca.take());
+            if let (Some(certificate), Some(key)) = (&self.certificate, &self.certificate_key) {
+                it.certificate = Some((certificate.clone().into(), key.clone().into()));
+            }
             if let Some(revision) = self.revision {
                 it.revisions = vec![revision];
             }

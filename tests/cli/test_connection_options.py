@@ -8,6 +8,7 @@ OPTIONS = [
     ["-H", "X-Key: 1"],
     ["--revision", "2025-06-18"],
     ["--token-file", "token"],
+    ["--ca", "token"],
 ]
 
 
