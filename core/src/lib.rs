@@ -102,6 +102,11 @@ pub mod server;
 pub mod client;
 #[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]
+pub mod upstream;
+#[cfg(all(not(feature = "bindings"), feature = "client"))]
+mod upstream;
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
 pub mod bindings;
 
 pub mod sans_io;
@@ -119,3 +124,5 @@ pub use server::{
 };
 #[cfg(feature = "http")]
 pub use server::{Cors, HttpOptions, HttpService, Listening};
+#[cfg(feature = "client")]
+pub use upstream::Upstream;

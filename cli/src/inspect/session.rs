@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     Client,
     client::{
-        CallOptions, Change, ClientBuilder, Event, ListKind, Progress,
+        Change, ClientBuilder, Event, ListKind, Progress,
         auth::{Auth, OAuth},
     },
     error::{Error, ErrorKind},
@@ -162,11 +162,9 @@ impl Session {
                 }),
             );
         };
-        let options = CallOptions {
-            on_progress: Some(Arc::new(on_progress)),
-            raise_on_error: false,
-            ..client.options()
-        };
+        let mut options = client.options();
+        options.on_progress = Some(Arc::new(on_progress));
+        options.raise_on_error = false;
         let call = id.clone();
         let task = tokio::spawn(async move {
             let outcome = client.call(operation, options).await;

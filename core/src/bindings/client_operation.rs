@@ -147,6 +147,8 @@ mod tests {
             on_progress: None,
             meta: None,
             raise_on_error: true,
+            questioner: None,
+            is_passed_on: false,
         };
         for (given, timeout, raises) in [
             ("{}", usual.timeout, true),

@@ -128,6 +128,15 @@ impl ClientBuilder {
         }
     }
 
+    /// Has this function answer all questions.
+    #[must_use]
+    pub(crate) fn answered_by(mut self, answerer: &Answerer) -> Self {
+        self.questions.elicit = Some(Arc::clone(answerer));
+        self.questions.sample = Some(Arc::clone(answerer));
+        self.questions.roots = RwLock::new(Some(Roots::Callback(Arc::clone(answerer))));
+        self
+    }
+
     /// Changes the client's options.
     ///
     /// ```

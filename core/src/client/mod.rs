@@ -74,6 +74,8 @@ pub use self::{
     test_server::TestServer,
 };
 use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
+#[cfg(not(feature = "bindings"))]
+pub(crate) use self::{connection::Question, questions::Answerer};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
@@ -84,6 +86,7 @@ pub use self::{
     questions::Answerer,
     relay::{Relay, Relayed},
 };
+pub(crate) use self::{group::Backoff, operation::Questioner};
 /// Types of hidden items.
 #[doc(hidden)]
 pub use self::{
@@ -143,7 +146,7 @@ impl Client {
     }
 
     /// Returns the options of this client's requests.
-    #[cfg(feature = "bindings")]
+    #[doc(hidden)] // For the language bindings.
     pub fn options(&self) -> CallOptions {
         self.options.clone()
     }

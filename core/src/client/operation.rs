@@ -1,9 +1,10 @@
 //! The operations of a client, their options and their outcomes, with JSON in and out, as used by the bindings.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use super::connection::{OnProgress, Question};
+use super::connection::{BoxFuture, OnProgress, Question};
 use crate::{
+    error::Error,
     peer::{ListKind, ToolData},
     protocol::{self, CompletionTarget, LoggingLevel, Method, Raw},
 };
@@ -107,7 +108,15 @@ pub struct CallOptions {
     /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`](crate::error::ErrorKind::Tool), and one
     /// that does not fit the tool's output schema an error of kind [`ErrorKind::Protocol`](crate::error::ErrorKind::Protocol).
     pub raise_on_error: bool,
+    /// Answers the questions in results in place of the client's callbacks. They and their answers are not checked.
+    pub(crate) questioner: Option<Questioner>,
+    /// If true, the result of a tool is for another program: it is not checked, and has no `data`.
+    pub(crate) is_passed_on: bool,
 }
+
+/// A function that answers the questions of a round, in their order.
+pub(crate) type Questioner =
+    Arc<dyn Fn(Vec<Question>) -> BoxFuture<Result<Vec<Raw>, Error>> + Send + Sync>;
 
 /// The outcome of an operation.
 #[derive(Clone, Debug)]

@@ -157,6 +157,8 @@ impl ClientOptions {
             on_progress: None,
             meta: None,
             raise_on_error: true,
+            questioner: None,
+            is_passed_on: false,
         }
     }
 }

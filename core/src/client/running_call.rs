@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::sleep_until;
 
-use super::{CallOptions, connection::RequestSettings};
+use super::{CallOptions, connection::RequestSettings, operation::Questioner};
 use crate::{
     clock,
     error::Error,
@@ -47,6 +47,15 @@ impl RunningCall {
 
     pub(super) fn raises_on_error(&self) -> bool {
         self.options.raise_on_error
+    }
+
+    pub(super) fn is_passed_on(&self) -> bool {
+        self.options.is_passed_on
+    }
+
+    /// Returns the function that answers the questions of this call, if the client's callbacks do not.
+    pub(super) fn questioner(&self) -> Option<&Questioner> {
+        self.options.questioner.as_ref()
     }
 
     pub(super) fn meta(&self) -> Option<&Raw> {

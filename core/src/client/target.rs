@@ -61,7 +61,7 @@ pub(super) struct OpenedTarget {
 
 /// A way to connect to the same target again.
 #[derive(Clone)]
-pub(super) enum Reconnect {
+pub(crate) enum Reconnect {
     Command(Command),
     Url(Url),
 }
@@ -115,7 +115,7 @@ impl Target {
     }
 
     /// Returns the way to connect to the same server later: to an address, and to a command if `restarts`.
-    pub(super) fn again(&self, restarts: bool) -> Option<Reconnect> {
+    pub(crate) fn again(&self, restarts: bool) -> Option<Reconnect> {
         match self {
             Self::Command(command) if restarts => Some(Reconnect::Command(command.clone())),
             Self::Url(url) => Some(Reconnect::Url(url.clone())),

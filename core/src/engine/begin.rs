@@ -72,7 +72,8 @@ impl Engine {
         };
         let principal = context.principal.as_deref();
         let visibility = self.components.hide_by_scope(visibility, principal, is_remote(&context));
-        let replayed = can_be_asked(&context).then(|| request.clone());
+        // Other calls need no replay state.
+        let replayed = context.can_be_asked().then(|| request.clone());
         let opening = Opening { context, round, replayed, may_share };
         let is_large = opening.context.weight > MAX_UNDER_LOCK;
         if is_large || self.components.checks_slowly_for(&request) {
@@ -244,10 +245,4 @@ impl ReplayState {
 /// Returns whether the request came over a network.
 fn is_remote(context: &CallContext) -> bool {
     context.http.is_some() || context.remote.is_some()
-}
-
-/// Returns whether the client declared a capability to answer questions. Other calls need no replay state.
-fn can_be_asked(context: &CallContext) -> bool {
-    let declared = context.client.capabilities.as_ref().map_or("", |it| it.get());
-    ["elicitation", "sampling", "roots"].iter().any(|it| declared.contains(it))
 }

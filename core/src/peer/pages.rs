@@ -17,7 +17,7 @@ const MAX_PAGES: usize = 1_000;
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The lists of a server.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
 pub enum ListKind {
     Tools,
@@ -48,6 +48,9 @@ pub struct Pages {
 }
 
 impl ListKind {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Tools, Self::Resources, Self::ResourceTemplates, Self::Prompts];
+
     /// Returns the method that lists these items.
     pub fn method(self) -> Method {
         match self {

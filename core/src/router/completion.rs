@@ -43,9 +43,10 @@ pub(super) fn add(
     )))
 }
 
-/// Returns `true` if no completion is registered.
+/// Returns whether completion is declared: there is one, or will be.
 pub(super) fn any(components: &Components) -> bool {
-    components.prompts.all().any(|(it, _)| !it.completions.is_empty())
+    components.grows
+        || components.prompts.all().any(|(it, _)| !it.completions.is_empty())
         || components.templates.all().any(|(it, _)| !it.completions.is_empty())
 }
 

@@ -225,10 +225,8 @@ fn list<T: Component>(
     scope: RequestScope<'_>,
 ) -> Result<Listing<T::Listed>, Fault> {
     let is_declared = match method {
-        Method::ListResources | Method::ListResourceTemplates => {
-            !components.resources.is_empty() || !components.templates.is_empty()
-        }
-        _ => !registry.is_empty(),
+        Method::ListResources | Method::ListResourceTemplates => components.has_resources(),
+        _ => components.has(registry),
     };
     if !is_declared {
         return Err(Fault::unknown_method(method.as_str()));
@@ -343,7 +341,11 @@ fn read_resource(
         Served::Resource(it) => (&it.options, &it.handler, &it.resource.mime_type, "{}".into()),
         Served::Template(it, variables) => {
             let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
-            let input = Value::Object(variables).to_string();
+            let input = match it.takes_uri {
+                true => json!({ "uri": uri }),
+                false => Value::Object(variables),
+            };
+            let input = input.to_string();
             (&it.options, &it.handler, &it.template.mime_type, input)
         }
     };

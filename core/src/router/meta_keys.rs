@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::protocol::{Members, meta, meta_key};
+use crate::protocol::{Members, Raw, json, meta, meta_key};
 
 /// Keys that describe requests and notifications, or that the server sets itself.
 const OWN: [&str; 7] = [
@@ -27,6 +27,14 @@ pub fn problems(meta: &RawValue) -> Vec<String> {
     };
     let keys = members.0.iter().take(MAX_KEYS);
     keys.filter_map(|(key, _)| problem(key).map(|it| format!("the key {key:?} {it}"))).collect()
+}
+
+/// Returns the `_meta` of another server's result without the keys that describe that server or its connection. `None` if nothing
+/// is left.
+pub(crate) fn without_own(meta: &RawValue) -> Option<Raw> {
+    let Members(mut members) = serde_json::from_str::<Members<Raw>>(meta.get()).ok()?;
+    members.retain(|(key, _)| !OWN.contains(&key.as_str()));
+    (!members.is_empty()).then(|| json::to_raw(&Members(members)))
 }
 
 fn problem(key: &str) -> Option<&'static str> {

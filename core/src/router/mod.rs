@@ -23,6 +23,7 @@ mod names;
 mod paths;
 mod component;
 mod prompt;
+mod registrar;
 mod registry;
 mod resource;
 mod served;
@@ -38,7 +39,10 @@ use std::{
 
 #[cfg(test)]
 pub(crate) use self::registry::counted;
-pub(crate) use self::{component::changeable, method_filter::MethodFilter, paths::leaves_folder};
+pub(crate) use self::{
+    component::changeable, meta_keys::without_own, method_filter::MethodFilter,
+    paths::leaves_folder,
+};
 pub use self::{
     component::{Changes, Component, ComponentOptions},
     definition::Definition,
@@ -54,6 +58,7 @@ pub use self::{
     mount::mounted_key,
     names::{check_prefix, check_server},
     prompt::RegisteredPrompt,
+    registrar::Registrar,
     registry::{Page, Registry},
     resource::{RegisteredResource, RegisteredTemplate},
     tool::RegisteredTool,
@@ -92,6 +97,8 @@ pub struct Components {
     params: Arc<HashMap<String, Arc<Schema>>>,
     notifications: Arc<HashMap<String, Handler>>,
     middleware: Option<Arc<Middleware>>,
+    /// `true` if entries may be added to lists that are empty now, which are declared therefore.
+    pub(crate) grows: bool,
 }
 
 /// The server's description of itself, and its settings.
@@ -209,6 +216,7 @@ impl Components {
             params: Arc::default(),
             notifications: Arc::default(),
             middleware: None,
+            grows: false,
         }
     }
 
@@ -305,14 +313,24 @@ impl Components {
 
     /// Returns the part of a subscription filter that the server supports: declared lists, and resources if it has any.
     fn supported_filter(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
-        let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
+        let has_resources = self.has_resources();
         let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);
         SubscriptionFilter {
-            tools_list_changed: keep(asked.tools_list_changed, !self.tools.is_empty()),
-            prompts_list_changed: keep(asked.prompts_list_changed, !self.prompts.is_empty()),
+            tools_list_changed: keep(asked.tools_list_changed, self.has(&self.tools)),
+            prompts_list_changed: keep(asked.prompts_list_changed, self.has(&self.prompts)),
             resources_list_changed: keep(asked.resources_list_changed, has_resources),
             resource_subscriptions: asked.resource_subscriptions.filter(|_| has_resources),
         }
+    }
+
+    /// Returns whether a list is declared: it has or had entries, or will have some.
+    fn has<T: Component>(&self, registry: &Registry<T>) -> bool {
+        self.grows || !registry.is_empty()
+    }
+
+    /// Returns whether resources are declared, which count as one with templates.
+    fn has_resources(&self) -> bool {
+        self.has(&self.resources) || self.has(&self.templates)
     }
 
     fn list_hint(&self) -> CacheHint {
@@ -324,12 +342,11 @@ impl Components {
         let list = ListCapability { list_changed: Some(true) };
         let resources = ResourcesCapability { subscribe: Some(true), list_changed: Some(true) };
         let has_tools =
-            !self.tools.is_empty() || self.replaces(&[Method::ListTools, Method::CallTool]);
+            self.has(&self.tools) || self.replaces(&[Method::ListTools, Method::CallTool]);
         let has_prompts =
-            !self.prompts.is_empty() || self.replaces(&[Method::ListPrompts, Method::GetPrompt]);
-        let has_resources = !self.resources.is_empty()
-            || !self.templates.is_empty()
-            || self.replaces(&[Method::ListResources, Method::ReadResource]);
+            self.has(&self.prompts) || self.replaces(&[Method::ListPrompts, Method::GetPrompt]);
+        let has_resources =
+            self.has_resources() || self.replaces(&[Method::ListResources, Method::ReadResource]);
         let completes = completion::any(self) || self.replaces(&[Method::Complete]);
         let mut capabilities = ServerCapabilities {
             tools: has_tools.then(|| list.clone()),

@@ -34,6 +34,8 @@ pub struct RegisteredTemplate {
     pub options: ComponentOptions,
     pub(super) completions: Completions,
     pub(super) uri: Arc<UriTemplate>,
+    /// The handler gets the whole URI, and not the values of its variables.
+    pub(super) takes_uri: bool,
 }
 
 impl RegisteredResource {
@@ -72,7 +74,13 @@ impl RegisteredTemplate {
             options: ComponentOptions::default(),
             completions: Completions::new(),
             uri: Arc::new(uri),
+            takes_uri: false,
         })
+    }
+
+    /// Returns a template whose reads another server answers: the handler gets the whole URI. Errors if it is not valid.
+    pub(crate) fn passed_on(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
+        Ok(Self { takes_uri: true, ..Self::new(template, handler)? })
     }
 
     /// Sets the options. Errors if one of them names a variable that the template does not have.

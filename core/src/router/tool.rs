@@ -80,6 +80,24 @@ impl RegisteredTool {
         })
     }
 
+    /// Returns a tool whose calls another server answers, which checks the arguments and the result itself. Errors if the name is
+    /// not valid. It is not run twice, because its effects are not known.
+    pub(crate) fn passed_on(tool: Tool, handler: Handler) -> Result<Self, Error> {
+        names::check_tool(&tool.name)?;
+        let any = json::raw("{}".into());
+        let mirrored = ParamHeader::of_schema(tool.input_schema.get()).unwrap_or_default();
+        Ok(Self {
+            input: compile(&any, "the schema of any arguments")?,
+            tool: Arc::new(tool),
+            handler,
+            options: ComponentOptions { forbids_replay: true, ..ComponentOptions::default() },
+            mirrored: mirrored.into(),
+            converts_arguments: false,
+            validated: None,
+            output: None,
+        })
+    }
+
     /// Leaves arguments that do not match this schema to the handler, which validates them itself: its messages are the
     /// ones that the schema's author wrote.
     pub(super) fn validated_by_handler(&mut self, schema: &Raw) -> Result<(), Error> {

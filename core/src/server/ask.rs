@@ -189,6 +189,11 @@ impl QuestionRequest {
         Self { key: OnceLock::new(), method, params, message }
     }
 
+    /// A question whose answer is used as it came.
+    pub(super) fn raw(method: Method, params: Raw) -> Self {
+        Self { key: OnceLock::new(), method, params, message: String::new() }
+    }
+
     /// Returns the question's key; `next` creates one for a question without a key.
     pub(super) fn key(&self, next: impl FnOnce(Method) -> String) -> &str {
         self.key.get_or_init(|| next(self.method))

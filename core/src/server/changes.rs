@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    router::{Changes, List},
+    router::{Changes, List, Registrar as _},
     session::server::ListKind,
 };
 
@@ -40,6 +40,28 @@ impl Outer {
         self.hub.grow(|into| {
             let warnings = into.mount_one(&self.prefix, components, list, key, &wrap)?;
             Ok(Registered { list, key: list.mounted_key(&self.prefix, key), warnings })
+        })
+    }
+}
+
+impl Outer {
+    /// Mounts a list of the mounted server again, whose entries had these keys `before`.
+    pub(super) fn repeat(
+        &self,
+        list: List,
+        before: &[String],
+        components: &Components,
+    ) -> Result<(), Error> {
+        let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, &self.stack, name);
+        self.hub.change(list, &mut |into| {
+            for key in before {
+                // The program may have removed it there.
+                let _ = into.list_mut(list).remove(&list.mounted_key(&self.prefix, key));
+            }
+            for key in components.list(list).keys() {
+                into.mount_one(&self.prefix, components, list, &key, &wrap)?;
+            }
+            Ok(true)
         })
     }
 }

@@ -196,6 +196,16 @@ impl Context {
         self.context().principal.clone()
     }
 
+    /// Returns whether the client declared that it answers questions.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        self.context().can_be_asked()
+    }
+
+    /// Looks at the current request.
+    pub(crate) fn with_request<R>(&self, look: impl FnOnce(&CallContext) -> R) -> R {
+        look(&self.context())
+    }
+
     /// Returns the address that the client calls from, if it is known.
     pub(crate) fn remote(&self) -> Option<IpAddr> {
         self.context().remote

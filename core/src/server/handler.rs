@@ -164,6 +164,13 @@ impl Erased {
     }
 }
 
+/// Returns a handler that is no function of the program, such as one that passes calls on. It gets its input as JSON.
+pub(crate) fn native_handler(
+    run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,
+) -> router::Handler {
+    Erased::new(Vec::new(), move |input, context, _| run(input, context)).kept()
+}
+
 /// Returns the handler with the middleware of its original server, where its tool or prompt has this name.
 pub(super) fn mounted(
     handler: &router::Handler,

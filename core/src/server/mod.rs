@@ -48,6 +48,7 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
+pub(crate) use self::handler::native_handler;
 #[cfg(feature = "http")]
 pub use self::http::{HttpOptions, HttpService};
 #[cfg(all(feature = "auth", feature = "http"))]
@@ -83,7 +84,7 @@ pub use self::{handler::Erased, registry::Registered, state::States};
 use crate::{
     error::Error,
     protocol::Implementation,
-    router::{self, Definition, ServerFacts, check_server},
+    router::{self, Definition, Registrar, ServerFacts, check_server},
 };
 #[cfg(feature = "http")]
 pub use crate::{
@@ -326,6 +327,28 @@ impl Server {
     /// Returns the registry, which changes the server's tools, resources and prompts while it runs.
     pub fn registry(&self) -> Registry {
         Registry::new(Arc::clone(&self.hub))
+    }
+
+    /// Returns the owner of what this server offers, for parts that change while it runs.
+    pub(crate) fn registrar(&self) -> Arc<dyn Registrar> {
+        Arc::clone(&self.hub) as _
+    }
+
+    /// Adds a part that starts before the first call, and stops after the last one.
+    pub(crate) fn with_part<Start, Stop>(
+        self,
+        start: impl Fn() -> Start + Clone + Send + 'static,
+        stop: impl Fn() -> Stop + Clone + Send + 'static,
+    ) -> Self
+    where
+        Start: Future<Output = ()> + Send + 'static,
+        Stop: Future<Output = ()> + Send + 'static,
+    {
+        let started = move || async move {
+            start().await;
+            Ok(())
+        };
+        self.on_start(started).on_shutdown(move || async move { stop().await })
     }
 
     /// Returns a handler with the states of this server.

@@ -15,7 +15,11 @@ use super::{
     state::States,
     visible::VisibilityFilter,
 };
-use crate::{error::Error, router::List, session::server::ListKind};
+use crate::{
+    error::Error,
+    router::{List, Registrar},
+    session::server::ListKind,
+};
 
 /// An item that can be added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
 /// [`Prompt`](super::Prompt).
@@ -296,6 +300,37 @@ impl Hub {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registrar for Hub {
+    fn change(
+        &self,
+        list: List,
+        change: &mut dyn FnMut(&mut Components) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let state = &mut *self.lock();
+        let before = state.components.list(list).keys();
+        if !change(&mut state.components)? {
+            return Ok(());
+        }
+        if let Some(outer) = &state.outer {
+            outer.repeat(list, &before, &state.components)?;
+        }
+        state.publish(list.kind());
+        Ok(())
+    }
+
+    fn expect_growth(&self) {
+        self.edit(|components| components.grows = true);
+    }
+
+    fn updated(&self, uri: &str) {
+        self.notify(|connection| connection.updated(uri));
+    }
+
+    fn page_done(&self, page: &str) {
+        self.notify(|connection| connection.page_done(page));
     }
 }
 

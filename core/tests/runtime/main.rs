@@ -65,4 +65,5 @@ mod server_logs;
 mod server_waiting;
 #[cfg(unix)]
 mod unread;
+mod upstream;
 mod wires_server;

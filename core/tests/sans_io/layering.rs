@@ -25,6 +25,7 @@ const LAYERS: &[&str] = &[
     "transport",
     "server",
     "client",
+    "upstream",
 ];
 
 /// Modules outside the layers: the low-level public items, and logic that only the bindings share.

@@ -1,4 +1,4 @@
-//! The delays between attempts to reach a server of a group.
+//! The delays between attempts to reach a server.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use crate::client::retry::with_jitter;
 
 /// A delay that doubles each time, from 1 s to [`Backoff::MAX`].
 #[derive(Debug)]
-pub(super) struct Backoff(Duration);
+pub(crate) struct Backoff(Duration);
 
 impl Backoff {
     /// The longest delay.
     pub(super) const MAX: Duration = Duration::from_secs(60);
 
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Duration::from_secs(1))
     }
 
     /// Waits before the next attempt.
-    pub(super) async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         let delay = self.0;
         self.0 = (delay * 2).min(Self::MAX);
         tokio::time::sleep(with_jitter(delay)).await;

@@ -184,7 +184,7 @@ impl Member {
     }
 
     /// Waits for the client to be connected; `None` once it is closed, or no further attempt is made.
-    pub(super) async fn reached(this: &Weak<Self>) -> Option<Client> {
+    pub(crate) async fn reached(this: &Weak<Self>) -> Option<Client> {
         let mut changes = this.upgrade()?.changed.subscribe();
         loop {
             {

@@ -20,6 +20,7 @@ use std::{collections::HashSet, sync::Arc};
 use futures_util::future::join_all;
 use serde::Serialize;
 
+pub(crate) use self::backoff::Backoff;
 #[doc(hidden)]
 pub use self::member::Member;
 pub use self::subscription::GroupSubscription;

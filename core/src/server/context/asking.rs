@@ -14,7 +14,7 @@ use crate::{
     driver::Work,
     engine::Effect,
     error::Fault,
-    protocol::{Question as Asked, Raw, exact, json},
+    protocol::{Method, Question as Asked, Raw, exact, json},
     router::Failure,
     server::{
         ToolError,
@@ -117,6 +117,20 @@ impl Context {
                     }
                 }
             }
+        }
+    }
+
+    /// Asks these questions at once, given by method and params, and waits for all answers, which are results as the client sent
+    /// them.
+    pub(crate) async fn ask_raw(&self, questions: Vec<(Method, Raw)>) -> Result<Vec<Raw>, Failure> {
+        let requests: Vec<_> = questions
+            .into_iter()
+            .map(|(method, params)| QuestionRequest::raw(method, params))
+            .collect();
+        let mut asked = self.asked(&requests.iter().collect::<Vec<_>>());
+        match self.results(&mut asked).await {
+            Ok(results) => Ok(results.to_vec()),
+            Err(error) => Err(error.into_reply(self).err().unwrap_or(Failure::Cancelled)),
         }
     }
 

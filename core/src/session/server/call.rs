@@ -86,6 +86,12 @@ impl CallContext {
         self.wire().client_requests.contains(&Method::Initialize)
     }
 
+    /// Returns whether the client declared a capability to answer questions.
+    pub(crate) fn can_be_asked(&self) -> bool {
+        let declared = self.client.capabilities.as_ref().map_or("", |it| it.get());
+        ["elicitation", "sampling", "roots"].iter().any(|name| declared.contains(name))
+    }
+
     /// Errors if these questions can't be put to the client together. If one can't be asked, none is.
     pub(crate) fn may_ask(&self, questions: &[Question]) -> Result<(), Fault> {
         asking::check_all(questions, self.client.capabilities.as_ref(), self.wire())

@@ -1,0 +1,154 @@
+//! The handlers of what an upstream server offers: each passes its calls on.
+
+use std::sync::Arc;
+
+use super::{connections::Connections, questions::Asking};
+use crate::{
+    client::{CallOptions, Operation},
+    error::{Error, ErrorKind},
+    protocol::{CompletionTarget, Members, Raw, json, meta},
+    router::{self, Failure, Handler, Reply},
+    server::{Context, native_handler},
+};
+
+/// What a handler passes calls to.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    Tool(String),
+    /// A resource; of a template, the URI comes with the call.
+    Resource(Option<String>),
+    Prompt(String),
+    Completion(CompletionTarget, String),
+}
+
+/// Members of `_meta` that belong to a connection, and are not passed on.
+const OWN_META: [&str; 2] = ["progressToken", "io.modelcontextprotocol/"];
+
+/// Returns a handler that passes calls on.
+pub(super) fn handler(connections: &Arc<Connections>, subject: Subject) -> Handler {
+    let (connections, subject) = (Arc::clone(connections), Arc::new(subject));
+    native_handler(move |input, context| {
+        let (connections, subject) = (Arc::clone(&connections), Arc::clone(&subject));
+        Box::pin(async move { pass_on(&connections, &subject, input, context).await })
+    })
+}
+
+async fn pass_on(
+    connections: &Arc<Connections>,
+    subject: &Subject,
+    input: String,
+    context: Context,
+) -> Result<Reply, Failure> {
+    let failed = |error: Error| failure(connections.name(), subject, &error);
+    let lease = connections.lease(&context).await.map_err(failed)?;
+    let operation = operation(subject, input)?;
+    let options = options(lease.client.options(), &context, lease.asking.as_ref());
+    let outcome = lease.client.call(operation, options).await;
+    let result = outcome.map_err(|error| {
+        let unanswered = lease.asking.as_ref().and_then(Asking::take_failure);
+        unanswered.unwrap_or_else(|| failed(error))
+    })?;
+    let text = without_own_meta(result.result);
+    Ok(Reply::Result(match subject {
+        Subject::Completion(..) => format!(r#"{{"completion":{text}}}"#),
+        _ => text,
+    }))
+}
+
+fn operation(subject: &Subject, input: String) -> Result<Operation, Failure> {
+    Ok(match subject.clone() {
+        Subject::Tool(name) => Operation::CallTool { name, arguments: Some(json::raw(input)) },
+        Subject::Resource(Some(uri)) => Operation::ReadResource { uri, variables: None },
+        Subject::Resource(None) => {
+            Operation::ReadResource { uri: read::<AtUri>(&input)?.uri, variables: None }
+        }
+        Subject::Prompt(name) => Operation::GetPrompt { name, arguments: Some(json::raw(input)) },
+        Subject::Completion(target, argument) => {
+            let Typed { value, arguments } = read(&input)?;
+            Operation::Complete { target, argument, value, given: Some(arguments) }
+        }
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct AtUri {
+    uri: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Typed {
+    value: String,
+    arguments: Raw,
+}
+
+fn read<T: for<'de> serde::Deserialize<'de>>(input: &str) -> Result<T, Failure> {
+    serde_json::from_str(input).map_err(|error| Failure::Invalid(error.to_string()))
+}
+
+fn options(mut options: CallOptions, context: &Context, asking: Option<&Asking>) -> CallOptions {
+    options.raise_on_error = false;
+    options.is_passed_on = true;
+    options.questioner = asking.map(Asking::questioner);
+    context.with_request(|request| {
+        options.meta = request.meta.as_ref().and_then(passed_meta);
+        if request.wants_progress {
+            let context = context.clone();
+            options.on_progress = Some(Arc::new(move |step| {
+                context.progress(step.progress, step.total, step.message.as_deref());
+            }));
+        }
+    });
+    options
+}
+
+/// Returns the part of a call's `_meta` that is not about its connection.
+fn passed_meta(meta: &Raw) -> Option<Raw> {
+    let Members(mut members) = serde_json::from_str::<Members<Raw>>(meta.get()).ok()?;
+    let is_own = |name: &str| OWN_META.iter().any(|own| name.starts_with(own));
+    members.retain(|(name, _)| !is_own(name));
+    (!members.is_empty()).then(|| json::to_raw(&Members(members)))
+}
+
+/// Returns a result without what it says about the server that it came from. Others are not written again.
+fn without_own_meta(result: Raw) -> String {
+    let text = result.get();
+    if !text.contains(meta::SERVER_INFO) {
+        return String::from(Box::<str>::from(result));
+    }
+    let Ok((rest, Some(meta))) = json::apart(text, "_meta") else { return text.to_owned() };
+    let mut result = json::ObjectWriter::with_capacity(text.len());
+    result.splice(&rest);
+    if let Some(meta) = router::without_own(&meta) {
+        result.raw("_meta", meta.get());
+    }
+    result.finish()
+}
+
+/// Returns the failure of a call that its server refused, or never got.
+fn failure(server: &str, subject: &Subject, error: &Error) -> Failure {
+    let message = error.message.clone();
+    match (error.kind, error.code) {
+        (ErrorKind::Cancelled, None) => Failure::Cancelled,
+        (ErrorKind::NotFound, _) => {
+            let uri = match subject {
+                Subject::Resource(Some(uri)) => uri.clone(),
+                _ => uri_of(error).unwrap_or_default(),
+            };
+            Failure::NotFound { uri, message: Some(message) }
+        }
+        (_, Some(code)) => Failure::Protocol { code, message, data: error.data.clone() },
+        (_, None) => {
+            let hint = error.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            let message = format!("the server {server:?} behind this one failed: {message}{hint}");
+            match subject {
+                Subject::Tool(_) => Failure::Tool { message, meta: None },
+                _ => Failure::Exposed(message),
+            }
+        }
+    }
+}
+
+fn uri_of(error: &Error) -> Option<String> {
+    let data: AtUri = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
+    Some(data.uri)
+}

@@ -1,0 +1,320 @@
+//! Keeps what an upstream server offers registered with the server that it is a part of.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use tokio::{sync::watch, task::AbortHandle};
+
+use super::{
+    calls::{Subject, handler},
+    connections::{Connections, Told},
+};
+use crate::{
+    client::{Backoff, Change, Client, ListName, Member, Operation, Subscription},
+    driver::boxed,
+    error::{Error, ErrorKind},
+    peer,
+    protocol::{CompletionTarget, Method, Prompt, Raw, Resource, ResourceTemplate, Tool},
+    router::{
+        Components, Definition, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        RegisteredTool, Registrar,
+    },
+};
+
+/// The resources of a server whose updates are passed on.
+const MAX_SUBSCRIBED: usize = 1_000;
+
+/// The task that keeps the registrations up to date. Dropping it ends it.
+pub(super) struct Following {
+    task: AbortHandle,
+    listed: watch::Receiver<bool>,
+}
+
+struct Follower {
+    prefix: String,
+    connections: Arc<Connections>,
+    registrar: Weak<dyn Registrar>,
+    registered: AllRegistered,
+    subscription: Option<Subscription>,
+}
+
+/// The entries of each list that are registered, which stay when the task ends.
+pub(super) type AllRegistered = Arc<Mutex<HashMap<ListName, Registered>>>;
+
+#[derive(Default)]
+pub(super) struct Registered {
+    entries: Vec<Raw>,
+    keys: Vec<String>,
+}
+
+impl Following {
+    /// Must be called inside a tokio runtime.
+    pub(super) fn start(
+        prefix: String,
+        connections: Arc<Connections>,
+        registrar: &Arc<dyn Registrar>,
+        registered: &AllRegistered,
+    ) -> Self {
+        let (has_listed, listed) = watch::channel(false);
+        let follower = Follower {
+            prefix,
+            connections,
+            registrar: Arc::downgrade(registrar),
+            registered: Arc::clone(registered),
+            subscription: None,
+        };
+        let task = tokio::spawn(boxed(follower.follow(has_listed))).abort_handle();
+        Self { task, listed }
+    }
+
+    /// Waits until the server's lists are registered, or it could not be reached at first.
+    pub(super) fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut listed = self.listed.clone();
+        async move {
+            // An error means that the task has ended.
+            let _ = listed.wait_for(|listed| *listed).await;
+        }
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Follower {
+    async fn follow(mut self, has_listed: watch::Sender<bool>) {
+        let first = match self.connections.open() {
+            Ok(first) => first,
+            Err(error) => {
+                tracing::warn!(server = ?self.prefix, %error, "an upstream server can't be reached");
+                return;
+            }
+        };
+        if first.connect().await.is_err() {
+            has_listed.send_replace(true);
+        }
+        let first = Arc::downgrade(&first);
+        let Some(client) = Member::reached(&first).await else { return };
+        let mut changed: BTreeSet<ListName> = ListName::ALL.into();
+        let mut backoff = Backoff::new();
+        loop {
+            let failed = self.register(&client, std::mem::take(&mut changed)).await;
+            has_listed.send_replace(true);
+            if failed.is_empty() {
+                backoff = Backoff::new();
+            }
+            let told = tokio::select! {
+                () = backoff.wait(), if !failed.is_empty() => self.connections.events.take(),
+                () = self.connections.events.told.notified() => self.connections.events.take(),
+                updated = next_update(&mut self.subscription) => {
+                    Told { updated: updated.into_iter().collect(), ..Told::default() }
+                }
+            };
+            let Some(registrar) = self.registrar.upgrade() else { return };
+            told.updated.iter().for_each(|uri| registrar.updated(uri));
+            told.pages.iter().for_each(|page| registrar.page_done(page));
+            changed.extend(failed);
+            changed.extend(told.lists);
+        }
+    }
+
+    /// Registers the entries of these lists. Returns those that could not be fetched.
+    async fn register(&mut self, client: &Client, lists: BTreeSet<ListName>) -> BTreeSet<ListName> {
+        let mut failed = BTreeSet::new();
+        for list in lists {
+            match fetch(client, list).await {
+                Ok(entries) => self.replace(client, list, entries),
+                Err(error) => {
+                    tracing::warn!(
+                        server = ?self.prefix, %error,
+                        "what an upstream server offers can't be listed; it is tried again"
+                    );
+                    failed.insert(list);
+                }
+            }
+            if list == ListName::Resources && !failed.contains(&list) {
+                self.subscribe(client).await;
+            }
+        }
+        failed
+    }
+
+    /// Registers these entries in place of the earlier ones of the list.
+    fn replace(&mut self, client: &Client, name: ListName, entries: Vec<Raw>) {
+        let Some(registrar) = self.registrar.upgrade() else { return };
+        let mut all = lock(&self.registered);
+        let registered = all.entry(name).or_default();
+        let is_same = registered.entries.len() == entries.len()
+            && registered.entries.iter().zip(&entries).all(|(one, other)| one.get() == other.get());
+        if is_same {
+            return;
+        }
+        let before = std::mem::take(&mut registered.keys);
+        let completes = client.server().answers(Method::Complete);
+        let adding = Adding { prefix: &self.prefix, connections: &self.connections, completes };
+        let (list, mut keys) = (list_of(name), Vec::new());
+        let change = &mut |components: &mut Components| {
+            for key in &before {
+                // The program may have removed it.
+                let _ = components.list_mut(list).remove(key);
+            }
+            keys =
+                entries.iter().filter_map(|entry| adding.entry(components, name, entry)).collect();
+            Ok(true)
+        };
+        if let Err(error) = registrar.change(list, change) {
+            tracing::warn!(server = ?self.prefix, %error, "a list of an upstream server can't be used");
+        }
+        registered.keys = keys;
+        registered.entries = entries;
+    }
+
+    /// Subscribes to the resources that are registered.
+    async fn subscribe(&mut self, client: &Client) {
+        self.subscription = None;
+        let changes: Vec<_> = {
+            let all = lock(&self.registered);
+            let uris = all.get(&ListName::Resources).map(|registered| &registered.keys);
+            let uris = uris.into_iter().flatten().take(MAX_SUBSCRIBED);
+            uris.map(|uri| Change::Updated(uri.clone())).collect()
+        };
+        if changes.is_empty() || !client.server().notifies_of_updates() {
+            return;
+        }
+        match client.subscribe(changes).await {
+            Ok(subscription) => self.subscription = Some(subscription),
+            Err(error) => tracing::warn!(
+                server = ?self.prefix, %error,
+                "updates of an upstream server's resources go unnoticed"
+            ),
+        }
+    }
+}
+
+/// Returns the next resource that was updated. Without a subscription there is none.
+async fn next_update(subscription: &mut Option<Subscription>) -> Option<String> {
+    let Some(open) = subscription else { return std::future::pending().await };
+    match open.next().await {
+        Some(Ok(Change::Updated(uri))) => Some(uri),
+        Some(Ok(Change::List(_))) => None,
+        Some(Err(error)) => {
+            tracing::warn!(%error, "updates of an upstream server's resources go unnoticed");
+            *subscription = None;
+            None
+        }
+        None => {
+            *subscription = None;
+            None
+        }
+    }
+}
+
+async fn fetch(client: &Client, list: ListName) -> Result<Vec<Raw>, Error> {
+    let options = client.options();
+    match client.call(Operation::List(list), options).await {
+        Ok(reply) => peer::read(list.method().as_str(), &reply.result),
+        // A server without resources, for example.
+        Err(error) if error.kind == ErrorKind::Unsupported => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn list_of(name: ListName) -> List {
+    match name {
+        ListName::Tools => List::Tools,
+        ListName::Resources => List::Resources,
+        ListName::ResourceTemplates => List::Templates,
+        ListName::Prompts => List::Prompts,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds entries of lists to the components of a server.
+struct Adding<'a> {
+    prefix: &'a str,
+    connections: &'a Arc<Connections>,
+    completes: bool,
+}
+
+impl Adding<'_> {
+    /// Adds an entry; returns its key. One that can't be used is left out, with a warning.
+    fn entry(&self, components: &mut Components, list: ListName, entry: &Raw) -> Option<String> {
+        let added = match list {
+            ListName::Tools => self.tool(components, entry),
+            ListName::Resources => self.resource(components, entry),
+            ListName::ResourceTemplates => self.template(components, entry),
+            ListName::Prompts => self.prompt(components, entry),
+        };
+        added
+            .inspect_err(|error| {
+                tracing::warn!(
+                    server = ?self.prefix, %error,
+                    "a part of what an upstream server offers is left out"
+                );
+            })
+            .ok()
+    }
+
+    fn tool(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
+        let mut tool: Tool = peer::read("tools/list", entry)?;
+        let handler = handler(self.connections, Subject::Tool(tool.name.clone()));
+        tool.name = List::Tools.mounted_key(self.prefix, &tool.name);
+        let key = tool.name.clone();
+        components.tools.add(RegisteredTool::passed_on(tool, handler)?, true)?;
+        Ok(key)
+    }
+
+    fn resource(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
+        let resource: Resource = peer::read("resources/list", entry)?;
+        let key = resource.uri.clone();
+        let handler = handler(self.connections, Subject::Resource(Some(key.clone())));
+        components.resources.add(RegisteredResource::new(resource, handler)?, true)?;
+        Ok(key)
+    }
+
+    fn template(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
+        let template: ResourceTemplate = peer::read("resources/templates/list", entry)?;
+        let key = template.uri_template.clone();
+        let handler = handler(self.connections, Subject::Resource(None));
+        let registered = RegisteredTemplate::passed_on(template, handler)?;
+        let variables = registered.variables();
+        components.templates.add(registered, true)?;
+        self.complete(components, &CompletionTarget::Resource(key.clone()), &key, variables)?;
+        Ok(key)
+    }
+
+    fn prompt(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
+        let mut prompt: Prompt = peer::read("prompts/list", entry)?;
+        let own = prompt.name.clone();
+        let handler = handler(self.connections, Subject::Prompt(own.clone()));
+        prompt.name = List::Prompts.mounted_key(self.prefix, &own);
+        let key = prompt.name.clone();
+        let arguments = prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
+        components.prompts.add(RegisteredPrompt::new(prompt, handler)?, true)?;
+        self.complete(components, &CompletionTarget::Prompt(own), &key, arguments)?;
+        Ok(key)
+    }
+
+    /// Adds the completion of these arguments of the component with this key.
+    fn complete(
+        &self,
+        components: &mut Components,
+        target: &CompletionTarget,
+        key: &str,
+        arguments: Vec<String>,
+    ) -> Result<(), Error> {
+        for argument in arguments.into_iter().filter(|_| self.completes) {
+            let subject = Subject::Completion(target.clone(), argument.clone());
+            let handler = handler(self.connections, subject);
+            components.add(Definition::Completion { target: key.to_owned(), argument }, handler)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+//! The connections to an upstream server.
+//!
+//! One serves nearly everything. In revisions with sessions a server asks on the connection, without the call that it asks
+//! for. Therefore such a call has a connection of its own while it runs, if its client can be asked.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::questions::{Asking, InUse, Usage};
+use crate::{
+    client::{Answerer, Client, ClientBuilder, Event, ListName, Member},
+    error::{Error, ErrorKind},
+    protocol::LoggingLevel,
+    server::Context,
+    session::client::{ListKind, LogMessage},
+};
+
+/// The maximum number of connections besides the first one.
+const MAX_MORE: usize = 15;
+/// The connections without a call that stay open besides the first one.
+const MAX_IDLE: usize = 1;
+
+/// All connections to one server.
+pub(super) struct Connections {
+    /// The name of the server in messages.
+    name: String,
+    /// `None` while the server is not served.
+    first: Mutex<Option<Arc<Member>>>,
+    first_usage: Usage,
+    /// Held by the call whose client is asked what the server asks on the first connection.
+    first_turn: Arc<Semaphore>,
+    more: Option<More>,
+    pub(super) events: Arc<Events>,
+}
+
+/// Makes the builder of the client of one connection.
+pub type MakeClient = Box<dyn Fn() -> Result<ClientBuilder, Error> + Send + Sync>;
+
+/// The way to further connections.
+struct More {
+    make: MakeClient,
+    places: Arc<Semaphore>,
+    idle: Mutex<Vec<(Client, Usage)>>,
+}
+
+/// What the server has told since it was looked at last.
+#[derive(Default)]
+pub(super) struct Events {
+    state: Mutex<Told>,
+    pub(super) told: Notify,
+}
+
+/// Sets, so that they stay small although nobody takes them.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) lists: BTreeSet<ListName>,
+    pub(super) updated: BTreeSet<String>,
+    pub(super) pages: BTreeSet<String>,
+}
+
+/// A connection that a call uses.
+pub(super) struct Lease {
+    pub(super) client: Client,
+    /// Answers what the server asks in results.
+    pub(super) asking: Option<Asking>,
+    connections: Arc<Connections>,
+    /// The usage of a connection besides the first one.
+    own: Option<Usage>,
+    in_use: Option<InUse>,
+    /// Held while nobody else is asked on the connection.
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Connections {
+    /// `more` makes the clients of further connections; `None` if there can't be any. Errors if the options are invalid.
+    pub(super) fn new(
+        name: &str,
+        first: ClientBuilder,
+        more: Option<MakeClient>,
+    ) -> Result<Arc<Self>, Error> {
+        let (events, first_usage) = (Arc::<Events>::default(), Usage::default());
+        let first = events.heard_by(used(first, &first_usage)).for_group();
+        let more = more.map(|make| More {
+            make,
+            places: Arc::new(Semaphore::new(MAX_MORE)),
+            idle: Mutex::default(),
+        });
+        Ok(Arc::new(Self {
+            name: name.to_owned(),
+            first: Mutex::new(Some(Member::new(name.to_owned(), first)?)),
+            first_usage,
+            first_turn: Arc::new(Semaphore::new(1)),
+            more,
+            events,
+        }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the client of the first connection; a new one after [`Self::close`]. Errors if it can't be made again.
+    pub(super) fn open(&self) -> Result<Arc<Member>, Error> {
+        let mut first = lock(&self.first);
+        if let Some(open) = &*first {
+            return Ok(Arc::clone(open));
+        }
+        let more = self.more.as_ref().ok_or_else(closed)?;
+        let builder = self.events.heard_by(used((more.make)()?, &self.first_usage)).for_group();
+        let made = Member::new(self.name.clone(), builder)?;
+        *first = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Returns the connection that a call of this context uses while it runs. Errors if the server can't be reached.
+    pub(super) async fn lease(self: &Arc<Self>, context: &Context) -> Result<Lease, Error> {
+        let first = lock(&self.first).clone();
+        let client = first.ok_or_else(closed)?.client().await?;
+        if !context.can_be_asked() {
+            return Ok(self.on_first(client, context, None, None));
+        }
+        let asking = Asking::new(context.clone());
+        // From 2026-07-28 on a server asks in results, which belong to a call.
+        if client.server().spoken().is_stateless {
+            return Ok(self.on_first(client, context, Some(asking), None));
+        }
+        if let Ok(turn) = Arc::clone(&self.first_turn).try_acquire_owned() {
+            return Ok(self.on_first(client, context, Some(asking), Some(turn)));
+        }
+        let Some(more) = &self.more else {
+            let turn = Arc::clone(&self.first_turn).acquire_owned().await.map_err(|_| closed())?;
+            return Ok(self.on_first(client, context, Some(asking), Some(turn)));
+        };
+        let turn = Arc::clone(&more.places).acquire_owned().await.map_err(|_| closed())?;
+        let idle = lock(&more.idle).pop();
+        let (client, usage) = match idle {
+            Some(idle) => idle,
+            None => Box::pin(more.connect()).await?,
+        };
+        Ok(Lease {
+            client,
+            connections: Arc::clone(self),
+            in_use: Some(usage.begin(context.clone(), Some(asking.clone()))),
+            asking: Some(asking),
+            own: Some(usage),
+            _turn: Some(turn),
+        })
+    }
+
+    /// Returns a lease of the first connection. With a `turn`, the client of the call is asked what the server asks on it.
+    fn on_first(
+        self: &Arc<Self>,
+        client: Client,
+        context: &Context,
+        asking: Option<Asking>,
+        turn: Option<OwnedSemaphorePermit>,
+    ) -> Lease {
+        let asked = asking.clone().filter(|_| turn.is_some());
+        Lease {
+            client,
+            asking,
+            connections: Arc::clone(self),
+            own: None,
+            in_use: Some(self.first_usage.begin(context.clone(), asked)),
+            _turn: turn,
+        }
+    }
+
+    /// Closes all connections that no call uses, if they can be opened again.
+    pub(super) async fn close(&self) {
+        let Some(more) = &self.more else { return };
+        let idle = std::mem::take(&mut *lock(&more.idle));
+        let first = lock(&self.first).take();
+        for (client, _) in idle {
+            client.close().await;
+        }
+        if let Some(first) = first {
+            first.close().await;
+        }
+    }
+}
+
+impl More {
+    async fn connect(&self) -> Result<(Client, Usage), Error> {
+        let usage = Usage::default();
+        Ok((used((self.make)()?, &usage).connect().await?, usage))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Before another call uses the connection.
+        drop(self.in_use.take());
+        let more = self.connections.more.as_ref();
+        if let (Some(more), Some(usage)) = (more, self.own.take()) {
+            let mut idle = lock(&more.idle);
+            if idle.len() < MAX_IDLE {
+                idle.push((self.client.clone(), usage));
+            }
+        }
+    }
+}
+
+impl Events {
+    /// Has the builder's client report here.
+    fn heard_by(self: &Arc<Self>, builder: ClientBuilder) -> ClientBuilder {
+        let (lists, others) = (Arc::clone(self), Arc::clone(self));
+        builder
+            .on_list_changed(move |kind| lists.list_changed(kind))
+            .on_event(move |event| others.happened(event))
+    }
+
+    fn list_changed(&self, kind: ListKind) {
+        self.tell(|told| match kind {
+            ListKind::Tools => told.lists.extend([ListName::Tools]),
+            ListKind::Prompts => told.lists.extend([ListName::Prompts]),
+            ListKind::Resources => {
+                told.lists.extend([ListName::Resources, ListName::ResourceTemplates]);
+            }
+        });
+    }
+
+    fn happened(&self, event: Event) {
+        match event {
+            // It may be another version of the server.
+            Event::Reconnected { .. } => self.tell(|told| told.lists.extend(ListName::ALL)),
+            Event::ResourceUpdated(uri) => self.tell(|told| told.updated.extend([uri])),
+            Event::UrlDone(page) => self.tell(|told| told.pages.extend([page])),
+            _ => (),
+        }
+    }
+
+    fn tell(&self, tell: impl FnOnce(&mut Told)) {
+        let mut told = lock(&self.state);
+        tell(&mut told);
+        drop(told);
+        self.told.notify_one();
+    }
+
+    /// Takes the lists that changed, the resources that were updated, and the pages that were completed.
+    pub(super) fn take(&self) -> Told {
+        std::mem::take(&mut *lock(&self.state))
+    }
+}
+
+/// Passes a log message on to the client of the call that its connection is used for. Of several calls it may be any.
+fn pass_log(usage: &Usage, message: &LogMessage) {
+    match usage.only_call() {
+        Some(context) => context.log(message.level, message.logger.as_deref(), &message.data),
+        None => {
+            tracing::debug!(level = ?message.level, data = %message.data, "an upstream server logs");
+        }
+    }
+}
+
+/// Has the calls that use a connection answer its questions, and get its log messages.
+fn used(builder: ClientBuilder, usage: &Usage) -> ClientBuilder {
+    let (asked, logged) = (usage.clone(), usage.clone());
+    let answerer: Answerer = Arc::new(move |question| {
+        let asked = asked.clone();
+        Box::pin(async move { asked.answer(question).await })
+    });
+    builder
+        .answered_by(&answerer)
+        // The clients of this server choose levels of their own.
+        .options(|it| it.log_level = it.log_level.or(Some(LoggingLevel::Debug)))
+        .on_log(move |message| pass_log(&logged, &message))
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Lost, "the connections to the server are closed")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").field("name", &self.name).finish_non_exhaustive()
+    }
+}
