@@ -30,10 +30,10 @@ const MAX_INTERVAL: Duration = Duration::from_millis(64);
 /// The handlers that may start at once after they have waited: not all of them, because none of them has answered yet.
 pub(super) const MAX_AT_ONCE: usize = 16;
 
-/// What can be seen of unread answers without the lock.
+/// The part of the state of unread answers that is seen without the lock.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    /// What exchanges and connections leave unread, by client.
+    /// The bytes that exchanges and connections leave unread, by client.
     pub(super) unread: Arc<Ledger>,
     /// `true` if the reader of a message connection was found to leave too much unread.
     has_slow_reader: AtomicBool,

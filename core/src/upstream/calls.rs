@@ -11,7 +11,7 @@ use crate::{
     server::{Context, native_handler},
 };
 
-/// What a handler passes calls to.
+/// The part of the other server that a handler passes calls to.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     Tool(String),

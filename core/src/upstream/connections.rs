@@ -48,7 +48,7 @@ struct More {
     idle: Mutex<Vec<(Client, Usage)>>,
 }
 
-/// What the server has told since it was looked at last.
+/// Changes that the server has told of since they were taken last.
 #[derive(Default)]
 pub(super) struct Events {
     state: Mutex<Told>,
