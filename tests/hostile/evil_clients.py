@@ -239,11 +239,14 @@ def _(server):
     # A server that has enough to do stops reading.
     sending = threading.Thread(target=send, daemon=True)
     sending.start()
-    answers = [json.loads(connection.receive(60)) for _ in ids]
+    answers = {}
+    while len(answers) < len(ids):
+        answer = json.loads(connection.receive(60))
+        # All rows share standard input and output, and others may have left answers there.
+        if answer.get("id") in ids:
+            answers[answer["id"]] = len(answer["result"]["content"][0]["text"])
     sending.join()
-    check({it["id"] for it in answers} == set(ids), "calls are not answered", [it["id"] for it in answers])
-    short = [it for it in answers if len(it["result"]["content"][0]["text"]) != MIB]
-    check(not short, "answers are not whole", short)
+    check(set(answers.values()) == {MIB}, "answers are not whole", answers)
 
 
 @row("short calls for long answers of many connections", "http", memory=512 * MIB, has_victim=False)
@@ -261,8 +264,11 @@ def _(server):
     ready = threading.Barrier(count)
     with ThreadPoolExecutor(count) as pool:
         answers = list(pool.map(ask, range(count)))
-    wrong = [it for it in answers if it[0] != 200 or it[1] < 768 * 1024]
-    check(not wrong, f"{len(wrong)} of {count} calls are not answered", wrong[:3])
+    # A request that comes while half of what may be unread is unread is refused.
+    whole = [it for it in answers if it[0] == 200 and it[1] > 768 * 1024]
+    refused = [it for it in answers if it[0] == 503]
+    check(len(whole) + len(refused) == count, "calls are not answered", answers)
+    check(len(whole) > count / 4, "most calls are refused", len(refused))
 
 
 @row("errors that nobody reads", *STREAMS)
