@@ -14,7 +14,7 @@ PROGRAMS := conformance-client conformance-server demo-client docsearch hostile 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
-	bench-memory bench-scale bench-victim bench-auth \
+	bench-memory bench-scale bench-victim bench-auth bench-upstream \
 	coldstart update-counts \
 	clean
 
@@ -152,6 +152,9 @@ bench-victim: build-bench ## what calls of 3 MiB of four connections cost the sm
 
 bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated
 	@$(PY) tests/bench/auth.py
+
+bench-upstream: build ## the CPU time that a call costs a server which passes it on to an upstream server, over stdio and HTTP
+	@$(PY) tests/bench/upstream.py
 
 bench-sessions: build-bench ## what 10,000 legacy sessions and 10,000 modern subscriptions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py

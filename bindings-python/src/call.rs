@@ -11,6 +11,7 @@ use std::{
 use gudgeon::{
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
+    server::native_subject,
     session::{
         asking::QuestionKeys,
         server::{CallContext, Progress},
@@ -27,12 +28,13 @@ use serde_json::value::RawValue;
 use crate::{
     asking::{Questions, python},
     asyncio_queue::Key,
-    convert,
+    calling, convert,
     error::raise,
     forks,
     handler::Registered,
     handler_run::HandlerRun,
     stream::{DeferredCall, Stream, lock},
+    upstreams,
 };
 
 /// The context of one call.
@@ -79,6 +81,33 @@ impl Call {
     #[getter]
     fn app(&self, py: Python<'_>) -> Py<PyAny> {
         self.stream.app.clone_ref(py)
+    }
+
+    /// The registration of the native handler that the middleware runs around: its kind, its key in the server that it belongs to
+    /// (of a template empty), and the argument of a completion.
+    #[getter]
+    fn native_subject(&self) -> Option<(&'static str, String, String)> {
+        let subject = native_subject(self.run.native.as_ref()?)?;
+        Some((subject.kind, subject.key.clone(), subject.argument.clone()))
+    }
+
+    /// Passes the call on to the native handler that the middleware runs around, with this input. `resolve(result, failure)` is
+    /// called with one of both, as JSON; from any thread.
+    fn pass_on(&self, input: &[u8], resolve: Py<PyAny>) -> PyResult<()> {
+        let input = String::from_utf8(input.to_vec())?;
+        let native = lock(&self.stream.native);
+        let (Some(serving), Some(handler)) = (&*native, &self.run.native) else {
+            return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
+        };
+        let done = Box::new(move |outcome| {
+            Python::attach(|py| {
+                if let Err(error) = calling::call(resolve.bind(py), upstreams::outcome(outcome)) {
+                    error.write_unraisable(py, None);
+                }
+            });
+        });
+        serving.pass_on(self.run.id, self.run.look(CallContext::clone), handler, input, done);
+        Ok(())
     }
 
     /// The request id; `None` for a notification.

@@ -56,7 +56,7 @@ pub(crate) struct NativeClient {
 /// The address or the command of a server.
 #[pyclass(frozen, name = "Place")]
 #[derive(Debug)]
-pub(crate) struct NativePlace(Place);
+pub(crate) struct NativePlace(pub(crate) Place);
 
 #[pymethods]
 impl NativePlace {
@@ -296,7 +296,7 @@ impl NativeClient {
     }
 }
 
-fn refused(place: &str, problem: Problem) -> PyErr {
+pub(crate) fn refused(place: &str, problem: Problem) -> PyErr {
     let Problem { message, is_range, shows_value } = problem;
     let message = format!("{place}: {message}");
     raised(&Problem { message, is_range, shows_value }, String::new)

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{bindings::client_runtime, client::Member};
+use gudgeon::{bindings::client_runtime, client::Member, upstream::Mounted};
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::Runtime;
 
@@ -18,6 +18,7 @@ struct Running {
     process: u32,
     runtime: Arc<Runtime>,
     clients: Vec<Weak<Connected>>,
+    upstreams: Vec<Weak<Mounted>>,
 }
 
 /// Returns the runtime of this process; after a fork a new one. The caller must be attached to the interpreter.
@@ -29,7 +30,12 @@ pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
         return Ok(Arc::clone(&running.runtime));
     }
     let runtime = Arc::new(client_runtime::start()?);
-    let fresh = Running { process, runtime: Arc::clone(&runtime), clients: Vec::new() };
+    let fresh = Running {
+        process,
+        runtime: Arc::clone(&runtime),
+        clients: Vec::new(),
+        upstreams: Vec::new(),
+    };
     // Its threads did not survive the fork, so waiting for them would never end.
     std::mem::forget(running.replace(fresh));
     Ok(runtime)
@@ -40,6 +46,14 @@ pub(crate) fn remember(client: &Arc<Connected>) {
     if let Some(running) = lock(&RUNNING).as_mut() {
         running.clients.retain(|it| it.strong_count() > 0);
         running.clients.push(Arc::downgrade(client));
+    }
+}
+
+/// Registers an upstream server whose connections must be closed before the process ends.
+pub(crate) fn remember_upstream(mounted: &Arc<Mounted>) {
+    if let Some(running) = lock(&RUNNING).as_mut() {
+        running.upstreams.retain(|it| it.strong_count() > 0);
+        running.upstreams.push(Arc::downgrade(mounted));
     }
 }
 
@@ -58,12 +72,14 @@ pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
     let Some(running) = lock(&RUNNING).take_if(|it| it.process == process) else { return };
     let limit = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or_default();
     py.detach(move || {
-        let Running { runtime, clients, .. } = running;
+        let Running { runtime, clients, upstreams, .. } = running;
         let open: Vec<Arc<Member>> =
             clients.iter().filter_map(Weak::upgrade).filter_map(|it| it.take()).collect();
         runtime.block_on(async {
             let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));
-            let closing: Vec<_> = closing.collect();
+            let upstreams = upstreams.iter().filter_map(Weak::upgrade);
+            let stopping = upstreams.map(|it| tokio::spawn(async move { it.stop().await }));
+            let closing: Vec<_> = closing.chain(stopping).collect();
             let all = async {
                 for client in closing {
                     let _ = client.await;

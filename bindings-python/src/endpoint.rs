@@ -105,6 +105,7 @@ impl Endpoint {
         context: Py<PyAny>,
     ) -> PyResult<Serving> {
         let stream = Stream::open(Arc::clone(&self.source), app, context, of)?;
+        of.ready(py, &stream)?;
         *lock(&self.stream) = Some(Arc::clone(&stream));
         py.detach(|| Serving::start(stream))
     }

@@ -8,16 +8,20 @@ use std::sync::{
 
 use gudgeon::{
     engine::{Run, RunId},
+    router,
+    server::native_subject,
     session::server::CallContext,
 };
 
-use crate::{handler::Handler, stream::lock};
+use crate::{handler::Handler, stream::lock, upstreams::Upstreams};
 
 /// A handler that is queued, runs, or waits for its client.
 #[derive(Debug)]
 pub(crate) struct HandlerRun {
     pub(crate) id: RunId,
     pub(crate) handler: Handler,
+    /// The handler around which the middleware runs, if that is a native one.
+    pub(crate) native: Option<router::Handler>,
     /// It handles a notification, which has no answer.
     pub(crate) is_notification: bool,
     /// Empty once the handler has been called.
@@ -32,12 +36,17 @@ pub(crate) struct HandlerRun {
 }
 
 impl HandlerRun {
-    /// Makes a run of a handler of Python; `None` for another host's.
-    pub(crate) fn new(run: Run) -> Option<Arc<Self>> {
+    /// Makes a run of a handler of Python, or of the middleware around a native one; `None` for another host's.
+    pub(crate) fn new(run: Run, upstreams: &Upstreams) -> Option<Arc<Self>> {
         let Run { id, handler, input, context, is_notification, .. } = run;
+        let (handler, native) = match Arc::downcast(handler) {
+            Ok(own) => (own, None),
+            Err(native) => (upstreams.around(native_subject(&native)?)?, Some(native)),
+        };
         Some(Arc::new(Self {
             id,
-            handler: Arc::downcast(handler).ok()?,
+            handler,
+            native,
             is_notification,
             input: Mutex::new(input),
             first: context,
@@ -57,7 +66,7 @@ impl HandlerRun {
     pub(crate) fn take_back(&self) -> Run {
         Run {
             id: self.id,
-            handler: Arc::clone(&self.handler) as _,
+            handler: self.native.clone().unwrap_or_else(|| Arc::clone(&self.handler) as _),
             input: self.take_input(),
             context: self.first.clone(),
             is_notification: self.is_notification,

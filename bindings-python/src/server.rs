@@ -2,19 +2,19 @@
 
 use std::{
     os::fd::BorrowedFd,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    bindings::http_options::HttpOptions,
+    bindings::{client_settings::ClientSettings, http_options::HttpOptions},
     driver::EndpointServer,
     error::Error,
     http::EndpointConfig,
     protocol::Response,
     router::{
-        AnyRegistry, Components, Definition, Failure, List, Middleware, ResultBuilder, ServerFacts,
-        Visibility, find_resource,
+        AnyRegistry, Components, Definition, Failure, List, Middleware, Registrar as _,
+        ResultBuilder, ServerFacts, Visibility, find_resource,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -22,6 +22,8 @@ use gudgeon::{
 use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyTuple};
 
 use crate::{
+    client::{NativePlace, refused as refused_option},
+    components::ServerComponents,
     convert,
     endpoint::Endpoint,
     error::raise,
@@ -30,33 +32,27 @@ use crate::{
     listening::{Listener, refused},
     registration,
     serving::Serving,
+    serving_limits::Limits,
     source::Source,
     store::PythonStore,
-    stream::{Limits, Stream, lock},
+    stream::{Stream, lock},
     test_serving::TestServing,
+    upstreams::Upstreams,
     verifier::PythonVerifier,
 };
 
-/// The components of one server. A change creates the next snapshot and notifies every stream.
+/// The registrations of one server.
 #[pyclass(frozen, name = "Server")]
 #[derive(Debug)]
 pub(crate) struct NativeServer {
-    shared: Mutex<Shared>,
+    components: ServerComponents,
+    upstreams: Arc<Upstreams>,
     visibility_filter: VisibilityFilter,
     limits: Limits,
     /// The methods by which callers are authenticated, and the functions that they call.
     auth: OnceLock<(Arc<AuthConfig>, Arc<PythonVerifier>)>,
     /// The store of the program; absent if each process has its own.
     store: OnceLock<Arc<PythonStore>>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    components: Arc<Components>,
-    sources: Vec<Weak<Source>>,
-    has_async: bool,
-    /// All registered handlers, for the garbage collector: functions refer to the server that they are registered with.
-    handlers: Vec<Weak<PyHandler>>,
 }
 
 #[pymethods]
@@ -68,11 +64,9 @@ impl NativeServer {
         hooks::hooks(py)?;
         let (server, options) = registration::server(facts).map_err(|it| raise(&it))?;
         let limits = Limits::new(options.max_message, options.threads, options.io_threads);
-        let components = Arc::new(Components::new(server));
-        let shared =
-            Shared { components, sources: Vec::new(), has_async: false, handlers: Vec::new() };
         Ok(Self {
-            shared: Mutex::new(shared),
+            components: ServerComponents::new(Components::new(server)),
+            upstreams: Arc::default(),
             visibility_filter: Arc::default(),
             limits,
             auth: OnceLock::new(),
@@ -105,14 +99,14 @@ impl NativeServer {
 
     /// Raises `ValueError` for a server that can't be mounted into this one.
     fn check_mount(&self, inner: &Self) -> PyResult<()> {
-        let outer = Arc::clone(&self.lock().components.server);
-        let inner_facts = Arc::clone(&inner.lock().components.server);
+        let outer = Arc::clone(&self.components.snapshot().server);
+        let inner_facts = Arc::clone(&inner.components.snapshot().server);
         outer.check_mount(&inner_facts, inner.auth.get().is_some()).map_err(|error| raise(&error))
     }
 
     /// Declares the extensions of a server that is mounted into this one.
     fn declare_mounted(&self, py: Python<'_>, inner: &Self) -> PyResult<()> {
-        let facts = Arc::clone(&inner.lock().components.server);
+        let facts = Arc::clone(&inner.components.snapshot().server);
         self.change(py, None, false, |components| {
             Arc::make_mut(&mut components.server).declare_mounted(&facts);
             Ok(true)
@@ -122,19 +116,19 @@ impl NativeServer {
     /// Returns `true` if a handler needs an event loop.
     #[getter]
     fn has_async(&self) -> bool {
-        self.lock().has_async
+        self.components.lock().has_async
     }
 
     /// The maximum number of threads held by handlers, including those that wait for their clients.
     #[getter]
     fn handler_threads(&self) -> usize {
-        self.limits.threads + self.lock().components.server.rounds.park_threads + 1
+        self.limits.threads + self.components.snapshot().server.rounds.park_threads + 1
     }
 
     /// Returns `true` if keys for request states were given, so that other processes can open sealed states.
     #[getter]
     fn has_state_keys(&self) -> bool {
-        !self.lock().components.server.request_state_keys.is_empty()
+        !self.components.snapshot().server.request_state_keys.is_empty()
     }
 
     #[pyo3(signature = (kind, spec, invoke, is_async, expose, thread))]
@@ -215,7 +209,7 @@ impl NativeServer {
     /// Errors for method names for which middleware would never run.
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
-        self.lock().components.check_middleware(&methods).map_err(|it| raise(&it))
+        self.components.snapshot().check_middleware(&methods).map_err(|it| raise(&it))
     }
 
     /// Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
@@ -266,19 +260,19 @@ impl NativeServer {
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
         let list = List::of_kind(kind).map_err(|it| raise(&it))?;
-        Ok(self.lock().components.list(list).keys())
+        Ok(self.components.snapshot().list(list).keys())
     }
 
     /// Returns the listed entry of a component, as JSON; `None` if it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
         let list = List::of_kind(kind).map_err(|it| raise(&it))?;
-        Ok(self.lock().components.list(list).listed(key))
+        Ok(self.components.snapshot().list(list).listed(key))
     }
 
     /// Returns the handler that reads this URI: `(invoke, is_async, raw, finish)`, where `finish(reply)` returns the
     /// contents as JSON; `None` if there is none.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
-        let components = Arc::clone(&self.lock().components);
+        let components = self.components.snapshot();
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
         let (invoke, is_async) = job.handler.downcast_ref::<PyHandler>()?.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
@@ -304,11 +298,12 @@ impl NativeServer {
             unsafe { (BorrowedFd::borrow_raw(fd_in), BorrowedFd::borrow_raw(fd_out)) };
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
-        let components = Arc::clone(&self.lock().components);
+        let components = self.components.snapshot();
         let testing = testing.map(TestServing::parts);
         let source = Source::frames(components, testing, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self)?;
-        self.keep_informed(&stream.server);
+        self.components.keep_informed(&stream.server);
+        self.ready(py, &stream)?;
         py.detach(|| Serving::start(stream))
     }
 
@@ -326,13 +321,14 @@ impl NativeServer {
     ) -> PyResult<Serving> {
         let at: Address = at.parse().map_err(|it| raise(&it))?;
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
-        let components = Arc::clone(&self.lock().components);
+        let components = self.components.snapshot();
         let mut config = options.endpoint(at.endpoint_config());
         config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self)?;
-        self.keep_informed(&stream.server);
+        self.components.keep_informed(&stream.server);
+        self.ready(py, &stream)?;
         py.detach(|| {
             let max_message = self.limits.line;
             let options = ListenOptions { shares_port, max_message, ..options.listen() };
@@ -349,33 +345,60 @@ impl NativeServer {
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = options.endpoint(anywhere);
         config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
-        let components = Arc::clone(&self.lock().components);
+        let components = self.components.snapshot();
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
-        self.keep_informed(endpoint.source());
+        self.components.keep_informed(endpoint.source());
         Ok(endpoint)
     }
 
     /// Running handlers hold the server as well, so objects held only by registrations are garbage together with it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // A locked server is in use.
-        let Ok(shared) = self.shared.try_lock() else { return Ok(()) };
+        let Some(shared) = self.components.try_lock() else { return Ok(()) };
         if let Some((_, verifier)) = self.auth.get() {
             verifier.traverse(&visit)?;
         }
         if let Some(store) = self.store.get() {
             store.traverse(&visit)?;
         }
+        self.upstreams.traverse(&visit)?;
         shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
     }
 
     fn __clear__(&self) {
-        let mut shared = self.lock();
+        let mut shared = self.components.lock();
         let nothing = Arc::new(Components::new(ServerFacts::clone(&shared.components.server)));
         let components = std::mem::replace(&mut shared.components, nothing);
         drop(shared);
         drop(components);
         let filter = lock(&self.visibility_filter).take();
         drop(filter);
+    }
+
+    /// Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
+    /// that runs middleware around its calls.
+    #[pyo3(signature = (prefix, place, options, around, expose))]
+    fn mount_upstream(
+        &self,
+        prefix: &str,
+        place: &NativePlace,
+        options: &[u8],
+        around: Py<PyAny>,
+        expose: Py<PyAny>,
+    ) -> PyResult<()> {
+        let settings =
+            ClientSettings::parse(options).map_err(|it| refused_option("Upstream", it))?;
+        let around = self.handler(around, true, expose, None);
+        let mounted = self.upstreams.mount(prefix, place.0.clone(), settings, around);
+        mounted.map_err(|it| raise(&it))?;
+        self.components.expect_growth();
+        Ok(())
+    }
+
+    /// Has middleware run around these kinds of registrations of a mounted upstream server.
+    fn wrap_upstream(&self, prefix: &str, kinds: Vec<String>) {
+        self.components.lock().has_async |= !kinds.is_empty();
+        self.upstreams.wrap(prefix, kinds);
     }
 
     /// Notifies subscribers that this resource has changed.
@@ -417,7 +440,7 @@ impl NativeServer {
         thread: Option<bool>,
     ) -> Handler {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
-        let mut shared = self.lock();
+        let mut shared = self.components.lock();
         if shared.handlers.len() == shared.handlers.capacity() {
             shared.handlers.retain(|it| it.strong_count() > 0);
         }
@@ -433,16 +456,10 @@ impl NativeServer {
         is_async: bool,
         change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> PyResult<()> {
-        let mut shared = self.lock();
-        if !change(Arc::make_mut(&mut shared.components)).map_err(|it| raise(&it))? {
-            return Ok(());
+        let changed = self.components.change(is_async, change).map_err(|it| raise(&it))?;
+        if let Some(components) = changed.filter(|_| self.components.is_served()) {
+            py.detach(|| self.components.show(&components, list));
         }
-        shared.has_async |= is_async;
-        let components = Arc::clone(&shared.components);
-        drop(shared);
-        self.for_each_source(py, |it| {
-            it.set_components(Arc::clone(&components), list.into_iter().collect());
-        });
         Ok(())
     }
 
@@ -459,25 +476,18 @@ impl NativeServer {
 
     /// Calls every stream.
     fn for_each_source(&self, py: Python<'_>, call: impl Fn(&Source) + Send + Sync) {
-        let sources: Vec<_> = self.lock().sources.iter().filter_map(Weak::upgrade).collect();
-        if !sources.is_empty() {
-            py.detach(|| {
-                for source in sources {
-                    call(&source);
-                    source.try_flush();
-                }
-            });
+        if self.components.is_served() {
+            py.detach(|| self.components.tell(call));
         }
     }
 
-    /// Registers a source for changes, including those made since its snapshot.
-    pub(crate) fn keep_informed(&self, source: &Arc<Source>) {
-        let mut shared = self.lock();
-        shared.sources.retain(|it| it.strong_count() > 0);
-        shared.sources.push(Arc::downgrade(source));
-        let missed = Arc::clone(&shared.components);
-        drop(shared);
-        source.set_components(missed, Vec::new());
+    /// Starts what a stream needs before its first call.
+    pub(crate) fn ready(&self, py: Python<'_>, stream: &Arc<Stream>) -> PyResult<()> {
+        self.upstreams.start(py, &self.components, stream)
+    }
+
+    pub(crate) fn upstreams(&self) -> Arc<Upstreams> {
+        Arc::clone(&self.upstreams)
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -486,9 +496,5 @@ impl NativeServer {
 
     pub(crate) fn visibility_filter(&self) -> VisibilityFilter {
         Arc::clone(&self.visibility_filter)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

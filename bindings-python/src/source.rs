@@ -56,6 +56,14 @@ impl Source {
         })
     }
 
+    /// Returns the endpoint, which both kinds of source have.
+    pub(crate) fn endpoint(&self) -> &Arc<EndpointServer> {
+        match self {
+            Self::Frames(it) => it.connection.server(),
+            Self::Peers { server, .. } => server,
+        }
+    }
+
     /// Writes everything queued; blocks while the peer reads slowly.
     pub(crate) fn flush(&self) {
         if let Self::Frames(it) = self {
@@ -98,14 +106,10 @@ impl Source {
     }
 }
 
-/// The endpoint, which both kinds of source have.
 impl Deref for Source {
     type Target = EndpointServer;
 
     fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Frames(it) => it.connection.server(),
-            Self::Peers { server, .. } => server,
-        }
+        self.endpoint()
     }
 }

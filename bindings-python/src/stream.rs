@@ -13,8 +13,8 @@ use std::{
 use gudgeon::{
     driver::{Watchdog, Work},
     engine::{Effect, RunId, Ticket},
-    framing::DEFAULT_LINE_LIMIT,
     router::Failure,
+    server::NativeServing,
 };
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -30,20 +30,12 @@ use crate::{
     host_requests::HostJob,
     listening::Listener,
     server::NativeServer,
+    serving_limits::Limits,
     session_values::SessionValues,
     source::Source,
+    upstreams::Upstreams,
     waker::Waker,
 };
-
-/// The default maximum number of worker threads for slow `def` handlers.
-const THREADS: usize = 32;
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) line: usize,
-    pub(crate) threads: usize,
-    pub(crate) io_threads: usize,
-}
 
 /// Shared by the threads of the pool, the asyncio queue and the call objects of handlers.
 pub(crate) struct Stream {
@@ -54,6 +46,9 @@ pub(crate) struct Stream {
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
     pub(crate) visibility_filter: VisibilityFilter,
+    pub(crate) upstreams: Arc<Upstreams>,
+    /// The runner of native handlers, while there are upstream servers.
+    pub(crate) native: Mutex<Option<NativeServing>>,
     /// Threads keep it longer than the stream, to report that they have released the stream.
     pub(crate) pool: Arc<Mutex<Pool>>,
     /// Notified when threads wait for work, and when threads end.
@@ -181,20 +176,6 @@ impl Task {
     }
 }
 
-impl Limits {
-    pub(crate) fn new(
-        line: Option<usize>,
-        threads: Option<usize>,
-        io_threads: Option<usize>,
-    ) -> Self {
-        Self {
-            line: line.unwrap_or(DEFAULT_LINE_LIMIT),
-            threads: threads.unwrap_or(THREADS).max(1),
-            io_threads: io_threads.unwrap_or(1).max(1),
-        }
-    }
-}
-
 impl Stream {
     pub(crate) fn open(
         server: Arc<Source>,
@@ -208,6 +189,8 @@ impl Stream {
             context,
             limits: of.limits(),
             visibility_filter: of.visibility_filter(),
+            upstreams: of.upstreams(),
+            native: Mutex::default(),
             pool: Arc::new(Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() })),
             pool_changed: Arc::default(),
             monitor: Condvar::new(),
@@ -311,7 +294,7 @@ impl Stream {
         let (mut reports, mut details) = (Vec::new(), Vec::new());
         for effect in work {
             match effect {
-                Effect::Run(run) => runs.extend(HandlerRun::new(*run)),
+                Effect::Run(run) => runs.extend(HandlerRun::new(*run, &self.upstreams)),
                 Effect::Report(text) => reports.push(text),
                 Effect::Detail(text) => details.push(text),
                 other => {

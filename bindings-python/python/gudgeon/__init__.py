@@ -49,6 +49,7 @@ _HOMES = {
         "SyncClient",
         "SyncClientGroup",
         "SyncSubscription",
+        "Upstream",
     ),
     "_model.names": (
         "CallOptions",

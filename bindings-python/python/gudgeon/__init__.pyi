@@ -23,6 +23,7 @@ from .client import (
     SyncSubscription as SyncSubscription,
     Target as Target,
     Transport as Transport,
+    Upstream as Upstream,
 )
 from .errors import (
     AuthError as AuthError,
@@ -224,9 +225,9 @@ class Server(Generic[_L]):
     def middleware(self, *, on: str | Sequence[str]) -> Callable[[_M], _M]: ...
     def override(self, dependency: Callable[..., _T], fake: Callable[..., _T]) -> AbstractContextManager[None]: ...
     @overload
-    def mount(self, prefix: str, other: Server[Any]) -> None: ...
+    def mount(self, prefix: str, other: Server[Any] | Upstream) -> None: ...
     @overload
-    def mount(self, other: Server[Any], prefix: str) -> None: ...
+    def mount(self, other: Server[Any] | Upstream, prefix: str) -> None: ...
 
     tools: Registry[Tool]
     resources: Registry[Resource]

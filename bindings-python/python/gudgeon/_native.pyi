@@ -71,9 +71,20 @@ class Call:
         """
         The request's `_meta`, as JSON.
         """
+    @property
+    def native_subject(self, /) -> tuple[str, str, str] | None:
+        """
+        The registration of the native handler that the middleware runs around: its kind, its key in the server that it belongs to
+        (of a template empty), and the argument of a completion.
+        """
     def next_key(self, /, method: str, step: str | None) -> str:
         """
         Returns the next generated key of a question, inside the step with this key if there is one.
+        """
+    def pass_on(self, /, input: bytes, resolve: Any) -> None:
+        """
+        Passes the call on to the native handler that the middleware runs around, with this input. `resolve(result, failure)` is
+        called with one of both, as JSON; from any thread.
         """
     @property
     def principal(self, /) -> str | None:
@@ -650,7 +661,7 @@ class ResponseLimit:
 @final
 class Server:
     """
-    The components of one server. A change creates the next snapshot and notifies every stream.
+    The registrations of one server.
     """
     def __new__(cls, /, facts: bytes) -> Server:
         """
@@ -709,6 +720,11 @@ class Server:
         Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
         port.
         """
+    def mount_upstream(self, /, prefix: str, place: Place, options: bytes, around: Any, expose: Any) -> None:
+        """
+        Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
+        that runs middleware around its calls.
+        """
     def page_done(self, /, page: str) -> None:
         """
         Notifies clients that the page of this elicitation is completed.
@@ -741,6 +757,10 @@ class Server:
     def updated(self, /, uri: str) -> None:
         """
         Notifies subscribers that this resource has changed.
+        """
+    def wrap_upstream(self, /, prefix: str, kinds: SupportsGetItem[int, str]) -> None:
+        """
+        Has middleware run around these kinds of registrations of a mounted upstream server.
         """
 
 @final

@@ -7,6 +7,7 @@ from ._client.options import Retry
 from ._client.subscription import Subscription, SyncSubscription
 from ._client.sync import SyncClient
 from ._client.targets import Command
+from ._client.upstream import Upstream
 
 __all__ = [
     "Client",
@@ -18,4 +19,5 @@ __all__ = [
     "SyncClient",
     "SyncClientGroup",
     "SyncSubscription",
+    "Upstream",
 ]

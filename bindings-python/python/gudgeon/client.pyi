@@ -46,6 +46,7 @@ __all__ = [
     "SyncSubscription",
     "Target",
     "Transport",
+    "Upstream",
 ]
 
 _T = TypeVar("_T")
@@ -122,6 +123,9 @@ class _Peer:
     capabilities: Mapping[str, Any]
     instructions: str | None
     session_id: str | None
+
+class Upstream:
+    def __init__(self, target: Target | Mapping[str, Target], **options: Unpack[ClientOptions]) -> None: ...
 
 class Client(_Peer):
     def __init__(self, target: Target, **options: Unpack[ClientOptions]) -> None: ...

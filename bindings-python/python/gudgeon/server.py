@@ -14,7 +14,7 @@ from ._server import options as _options
 from ._server.component_host import ComponentHost
 from ._server.lifespan import Lifespan
 from ._server.middleware import check_middleware, passing
-from ._server.mounts import mount_arguments, prefixed
+from ._server.mounts import is_upstream, mount_arguments, prefixed
 from ._server.registration import Registration
 from ._server.registry import Registry
 from ._serving.running import Running
@@ -369,6 +369,7 @@ class Server(ComponentHost, Running):
             for server in self._above():
                 for published in list(server._published.values()):
                     published.wrap()
+                server._wrap_upstreams()
             wanted = sorted({method for _, methods in self._middleware for method in methods})
             self._native.set_middleware(passing(self), wanted, tuple(self._options.get("expose_errors", ())))
             return middleware
@@ -388,7 +389,7 @@ class Server(ComponentHost, Running):
 
         Args:
             prefix: The prefix of its names here: letters, digits, "_", "-" and ".".
-            other: The server; it can still be served by itself.
+            other: The server, which can still be served by itself; or an `Upstream`, which a client reaches.
 
         Raises:
             TypeError: One of the two is missing, or of another type.
@@ -403,6 +404,8 @@ class Server(ComponentHost, Running):
         ['shelf_tidy']
         """
         prefix, child = mount_arguments(given, prefix, other, Server)
+        if is_upstream(child):
+            return self._add_upstream(prefix, child)
         if any(server is child for server in self._above()):
             raise ValueError(f"{child.name!r} can't be mounted into {self.name!r}: it would contain itself")
         for server in self._above():
@@ -424,6 +427,8 @@ class Server(ComponentHost, Running):
         for published in mounted:
             key = prefixed(published.registration.kind, prefix, published.path[0][1])
             self._publish(published.registration, key, published.path)
+        for inner, upstream, below in list(child._upstreams):
+            self._add_upstream(f"{prefix}_{inner}", upstream, (*below, (child, inner)))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 

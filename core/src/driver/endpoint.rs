@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 #[cfg(feature = "auth")]
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
-    Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
-    start_gate::Backlog, watchdog::lock_soon, work::Step,
+    Holding, Ledgers, NativeHost, Outbox, Work, endpoint_state::EndpointState, sending::Sending,
+    start, start_gate::Backlog, watchdog::lock_soon, work::Step,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
@@ -184,6 +184,16 @@ impl EndpointServer {
             state.exchanges.insert(exchange, sending);
         };
         (exchange, self.begin(insert, input))
+    }
+
+    /// Has another host run the handlers that it owns, from now on or until `None` is set.
+    pub(crate) fn run_natively(&self, host: Option<Arc<dyn NativeHost>>) {
+        self.lock().native.set_host(host);
+    }
+
+    /// Has both hosts get the work for a run, while a native handler runs within it.
+    pub(crate) fn share_run(&self, run: RunId, is_shared: bool) {
+        self.lock().native.share(run, is_shared);
     }
 
     /// Returns whether some client leaves so much unread that its handlers have to wait.

@@ -6,13 +6,14 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Work,
+    native_host::NativeRuns,
     sending::Sending,
     start_gate::{Backlog, MAX_AT_ONCE, StartGate},
     work::Step,
 };
 use crate::{
     clock,
-    engine::{Effect, Run, RunId},
+    engine::{Effect, HandlerEvent, Run, RunId},
     http::{ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader},
     session::server::CallContext,
 };
@@ -25,6 +26,8 @@ pub(super) struct EndpointState {
     /// Handlers that wait until their clients have read.
     gate: StartGate,
     backlog: Arc<Backlog>,
+    /// Handlers that another host runs.
+    pub(super) native: NativeRuns,
     /// Work that no caller could take yet.
     pub(super) untaken: Work,
     /// The time for which the shell's timer is set.
@@ -39,6 +42,7 @@ impl EndpointState {
             connections: FxHashMap::default(),
             gate: StartGate::new(Arc::clone(&backlog)),
             backlog,
+            native: NativeRuns::default(),
             untaken: Work::default(),
             armed: None,
         }
@@ -54,10 +58,12 @@ impl EndpointState {
     /// Passes an input to the endpoint, which others may follow before its output is taken.
     #[inline]
     pub(super) fn pass(&mut self, now: Instant, input: EndpointInput<'_>) {
-        if let EndpointInput::Handler(run, event) = &input
-            && event.is_report()
-        {
-            self.note_lagging(now, *run);
+        if let EndpointInput::Handler(run, event) = &input {
+            if event.is_report() {
+                self.note_lagging(now, *run);
+            } else if matches!(event, HandlerEvent::Done(_)) {
+                self.native.ended(*run);
+            }
         }
         self.endpoint.handle(now, input);
     }
@@ -99,7 +105,9 @@ impl EndpointState {
                     if let Effect::Cancel(run) = &effect {
                         self.gate.forget(*run);
                     }
-                    step.work.push(effect);
+                    if let Some(effect) = self.native.take(effect) {
+                        step.work.push(effect);
+                    }
                     None
                 }
                 EndpointOutput::Compute(computation) => {
@@ -148,7 +156,9 @@ impl EndpointState {
         for run in due {
             if started < MAX_AT_ONCE && self.has_read(run.id, &run.context) {
                 started += 1;
-                work.push(Effect::Run(Box::new(run)));
+                if let Some(effect) = self.native.take(Effect::Run(Box::new(run))) {
+                    work.push(effect);
+                }
             } else {
                 rest.push_back(run);
             }

@@ -12,6 +12,7 @@ mod hosted;
 pub(crate) mod ledger;
 #[cfg(feature = "lock-waits")]
 mod lock_waits;
+mod native_host;
 mod pipe;
 mod sending;
 mod start_gate;
@@ -32,6 +33,7 @@ pub(crate) use hosted::{HostedEndpoint, Rest, keep_time};
 pub use ledger::{Holding, Ledgers};
 #[cfg(feature = "lock-waits")]
 pub use lock_waits::lock_waits;
+pub(crate) use native_host::{FIRST_NATIVE_ASK, NativeHost};
 pub use pipe::ReadBuffer;
 pub use sending::{Outbox, Unread};
 pub use state_keys::{STATE_KEYS, state_keys};

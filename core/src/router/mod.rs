@@ -254,6 +254,12 @@ impl Components {
         unknown.try_for_each(names::check_middleware)
     }
 
+    /// Declares all lists from now on, because entries may be added to lists that are empty now.
+    #[doc(hidden)] // For the drivers and the language bindings.
+    pub fn expect_growth(&mut self) {
+        self.grows = true;
+    }
+
     /// Returns the handler of a notification.
     pub(crate) fn listener(&self, name: &str) -> Option<&Handler> {
         self.notifications.get(name)

@@ -104,6 +104,8 @@ pub struct Erased {
     pub(super) stack: Option<Arc<Stack>>,
     /// The middleware of the servers between this one and the one that the handler is mounted into, outermost first.
     pub(super) mounted: Vec<Mounted>,
+    /// The registration of a native handler.
+    pub(super) native: Option<Box<NativeSubject>>,
 }
 
 type Run = dyn Fn(String, Context, &Arc<States>) -> BoxFuture<Outcome> + Send + Sync;
@@ -122,6 +124,7 @@ impl Erased {
             visible: None,
             stack: None,
             mounted: Vec::new(),
+            native: None,
         }
     }
 
@@ -164,11 +167,27 @@ impl Erased {
     }
 }
 
+/// The registration that a native handler is for.
+#[derive(Clone, Debug)]
+pub struct NativeSubject {
+    /// The prefix of the part that the handler belongs to.
+    pub part: String,
+    /// The kind, as the bindings name it, such as `tools`.
+    pub kind: &'static str,
+    /// The name there, without the prefix, or the URI; of a template empty: the URI comes with the call.
+    pub key: String,
+    /// The argument of a completion.
+    pub argument: String,
+}
+
 /// Returns a handler that is no function of the program, such as one that passes calls on. It gets its input as JSON.
 pub(crate) fn native_handler(
+    subject: NativeSubject,
     run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,
 ) -> router::Handler {
-    Erased::new(Vec::new(), move |input, context, _| run(input, context)).kept()
+    let mut handler = Erased::new(Vec::new(), move |input, context, _| run(input, context));
+    handler.native = Some(Box::new(subject));
+    handler.kept()
 }
 
 /// Returns the handler with the middleware of its original server, where its tool or prompt has this name.

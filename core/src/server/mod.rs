@@ -22,6 +22,8 @@ mod listen;
 pub mod kind;
 mod lifecycle;
 pub mod middleware;
+#[cfg(feature = "bindings")]
+mod native;
 mod optional_text;
 mod options;
 mod pace;
@@ -48,9 +50,17 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use self::handler::NativeSubject;
+#[cfg(not(feature = "bindings"))]
+pub(crate) use self::handler::NativeSubject;
 pub(crate) use self::handler::native_handler;
 #[cfg(feature = "http")]
 pub use self::http::{HttpOptions, HttpService};
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
+pub use self::native::{NativeServing, native_subject};
 #[cfg(all(feature = "auth", feature = "http"))]
 pub use self::store::{Expect, MemoryStore, Store};
 pub use self::{

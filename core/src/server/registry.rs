@@ -322,7 +322,7 @@ impl Registrar for Hub {
     }
 
     fn expect_growth(&self) {
-        self.edit(|components| components.grows = true);
+        self.edit(Components::expect_growth);
     }
 
     fn updated(&self, uri: &str) {

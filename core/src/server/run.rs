@@ -25,6 +25,8 @@ use super::{
     visible::VisibilityFilter,
     workers::Workers,
 };
+#[cfg(feature = "bindings")]
+use crate::driver::FIRST_NATIVE_ASK;
 use crate::{
     clock,
     driver::{Host, Work, stderr},
@@ -112,7 +114,13 @@ impl Runner {
         let mut has_flushed = false;
         while let Some(effect) = work.pop() {
             match effect {
-                Effect::Run(run) => work.extend(self.start(*run)),
+                Effect::Run(run) => {
+                    let begun = self.start(*run);
+                    match self.connection.host() {
+                        None => work.extend(begun),
+                        Some(host) => host.perform(begun),
+                    }
+                }
                 Effect::Cancel(run) => self.cancel(run),
                 Effect::Resume { run, context } => {
                     if let Some(suspended) = self.context_of(run) {
@@ -138,6 +146,14 @@ impl Runner {
                 }
                 Effect::Detail(text) => tracing::debug!("{text}"),
             }
+        }
+    }
+
+    /// Does the work that comes of the report of a handler.
+    pub(super) fn hand_on(self: &Arc<Self>, work: Work) {
+        match self.connection.host() {
+            None => self.perform(work),
+            Some(host) => host.perform(work),
         }
     }
 
@@ -249,7 +265,7 @@ impl Runner {
             if !runner.connection.may_start(run.id, &run.context) {
                 lock(&runner.under_way).remove(&run.id);
                 let work = runner.connection.postpone(run);
-                runner.perform(work);
+                runner.hand_on(work);
                 runner.settle();
                 return;
             }
@@ -283,9 +299,36 @@ impl Runner {
             outcome = running => outcome,
         };
         let work = self.finish(run, is_notification, outcome);
-        self.perform(work);
+        self.hand_on(work);
         self.settle();
         self.answered.notify_waiters();
+    }
+
+    /// Runs a native handler within a run of another host, with this context, and calls `done` with its outcome.
+    #[cfg(feature = "bindings")]
+    pub(super) fn pass_on(
+        self: &Arc<Self>,
+        run: RunId,
+        context: CallContext,
+        handler: &Arc<Erased>,
+        input: String,
+        done: impl FnOnce(Outcome) + Send + 'static,
+    ) {
+        self.connection.share_run(run, true);
+        let context = self.begin(run, context);
+        context.ask_from(FIRST_NATIVE_ASK);
+        let (runner, calling) = (Arc::clone(self), handler.call(input, context.clone()));
+        self.runtime.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                () = context.cancelled() => Err(Failure::Cancelled),
+                outcome = super::context::asking::within("upstream", calling) => outcome,
+            };
+            lock(&runner.under_way).remove(&run);
+            context.end();
+            runner.connection.share_run(run, false);
+            done(outcome);
+        });
     }
 
     fn finish(&self, run: RunId, is_notification: bool, outcome: Outcome) -> Work {

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{CompletionTarget, Members, Raw, json, meta},
     router::{self, Failure, Handler, Reply},
-    server::{Context, native_handler},
+    server::{Context, NativeSubject, native_handler},
 };
 
 /// The part of the other server that a handler passes calls to.
@@ -21,13 +21,36 @@ pub(super) enum Subject {
     Completion(CompletionTarget, String),
 }
 
+impl Subject {
+    /// Returns the registration as middleware sees it, of the part with this prefix.
+    fn native(&self, part: &str) -> NativeSubject {
+        let (kind, key, argument) = match self {
+            Self::Tool(name) => ("tools", name.as_str(), ""),
+            Self::Resource(Some(uri)) => ("resources", uri.as_str(), ""),
+            Self::Resource(None) => ("templates", "", ""),
+            Self::Prompt(name) => ("prompts", name.as_str(), ""),
+            Self::Completion(
+                CompletionTarget::Prompt(target) | CompletionTarget::Resource(target),
+                argument,
+            ) => ("completions", target.as_str(), argument.as_str()),
+        };
+        NativeSubject {
+            part: part.to_owned(),
+            kind,
+            key: key.to_owned(),
+            argument: argument.to_owned(),
+        }
+    }
+}
+
 /// Members of `_meta` that belong to a connection, and are not passed on.
 const OWN_META: [&str; 2] = ["progressToken", "io.modelcontextprotocol/"];
 
 /// Returns a handler that passes calls on.
 pub(super) fn handler(connections: &Arc<Connections>, subject: Subject) -> Handler {
+    let native = subject.native(connections.name());
     let (connections, subject) = (Arc::clone(connections), Arc::new(subject));
-    native_handler(move |input, context| {
+    native_handler(native, move |input, context| {
         let (connections, subject) = (Arc::clone(&connections), Arc::clone(&subject));
         Box::pin(async move { pass_on(&connections, &subject, input, context).await })
     })

@@ -166,6 +166,13 @@ impl Mounted {
         }
     }
 
+    /// Starts several servers at the same time, but for those that are started already.
+    #[cfg(feature = "bindings")]
+    pub async fn start_all(all: &[Arc<Self>], registrar: &Arc<dyn Registrar>) {
+        let fresh = all.iter().filter(|mounted| mounted.lock().is_none());
+        futures_util::future::join_all(fresh.map(|mounted| mounted.start(registrar))).await;
+    }
+
     /// Closes the connections, if they can be opened again. What the server offers stays registered.
     pub async fn stop(&self) {
         drop(self.lock().take());

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from .._model.json import encode
@@ -14,6 +15,7 @@ from .options import checked as check_options
 from .registration import PublishedComponent, Registration
 from .registration_warnings import warn
 from .templates import check_variables, is_template
+from .upstreams import Path, around_upstream, wrapped_kinds
 
 
 class ComponentHost:
@@ -28,6 +30,9 @@ class ComponentHost:
         self._published: dict[tuple[str, Any], PublishedComponent] = {}
         self._mounted: list[tuple[str, Any]] = []
         self._parents: list[tuple[str, Any]] = []
+        # With their prefix here, and the servers between them and this one.
+        self._upstreams: list[tuple[str, Any, Path]] = []
+        self._upstream_parts: list[tuple[str, Path]] = []
 
     def _decorated(
         self, kind: str, add: Callable[..., None], fn: Any, name: str | None, options: dict[str, Any]
@@ -136,6 +141,23 @@ class ComponentHost:
             warn(text)
         for prefix, parent in self._parents:
             parent._publish(registration, prefixed(registration.kind, prefix, key), path)
+
+    def _add_upstream(self, prefix: str, upstream: Any, below: Path = ()) -> None:
+        """Mounts an upstream server here, and into every server that this one is mounted into."""
+        path: Path = (*below, (self, prefix))
+        expose = tuple(self._options.get("expose_errors", ()))
+        around = partial(around_upstream, path)
+        for part in upstream._mount_into(self._native, prefix, around, expose):
+            self._upstream_parts.append((part, path))
+        self._upstreams.append((prefix, upstream, below))
+        self._wrap_upstreams()
+        for outer, parent in self._parents:
+            parent._add_upstream(f"{outer}_{prefix}", upstream, path)
+
+    def _wrap_upstreams(self) -> None:
+        """Has middleware run around calls of upstream servers, as far as there is any."""
+        for part, path in self._upstream_parts:
+            self._native.wrap_upstream(part, wrapped_kinds(path))
 
     def _above(self) -> list[Any]:
         """Returns this server and those that it is mounted into, each once."""

@@ -94,13 +94,13 @@ def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         handle: Handle = handler
         for server, key in reversed(published.path):
             if any(applies(on, registration.method) for _, on in server._middleware):
-                handle = partial(_served, server, registration, key, handle)
+                handle = partial(served, server, registration, key, handle)
         return registration.reply(await handle(raw, Context(call, registration.server)))
 
     return invoke
 
 
-async def _served(server: Any, registration: Any, key: Any, following: Handle, given: bytes, ctx: Context) -> Any:
+async def served(server: Any, registration: Any, key: Any, following: Handle, given: bytes, ctx: Context) -> Any:
     """Runs the middleware of one server around what follows; both see the params as that server has them."""
     from msgspec.json import decode
 

@@ -16,19 +16,26 @@ def prefixed(kind: str, prefix: str, key: Any) -> Any:
     return mounted_key(kind, prefix, key)
 
 
+def is_upstream(value: Any) -> bool:
+    """Returns whether a value is an `Upstream`. Its module is not imported here, because most servers have none."""
+    return callable(getattr(type(value), "_mount_into", None))
+
+
 def mount_arguments(given: tuple[Any, ...], prefix: Any, other: Any, server: type[_S]) -> tuple[str, _S]:
     """Returns the prefix and the server, in whatever order they were given."""
     for value in given:
-        if isinstance(value, server) and other is None:
+        if (isinstance(value, server) or is_upstream(value)) and other is None:
             other = value
         elif prefix is None:
             prefix = value
         else:
             raise TypeError(f"mount() takes a prefix and a Server, and got {value!r} as well")
-    if not isinstance(other, server):
+    if not isinstance(other, server) and not is_upstream(other):
         shown = "no server" if other is None else repr(other)
         raise TypeError(f"mount() takes a prefix and a Server, and got {shown}: write app.mount('shelf', shelf)")
     if prefix is None:
+        if is_upstream(other):
+            raise TypeError(f"mount() needs a prefix for the names of {other!r}: write app.mount('shelf', Upstream(…))")
         raise TypeError(f"mount() needs a prefix for the names of {other.name!r}: write app.mount({other.name!r}, …)")
     if not isinstance(prefix, str):
         raise TypeError(f"mount(): prefix= is a string, not {prefix!r}")

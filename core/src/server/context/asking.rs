@@ -42,6 +42,19 @@ pub(super) struct Asking {
     is_over: bool,
 }
 
+impl Asking {
+    #[cfg(feature = "bindings")]
+    pub(super) fn ask_from(&mut self, first: u64) {
+        self.next = first;
+    }
+}
+
+/// Runs a future whose questions have keys of their own, which begin with `key`.
+#[cfg(feature = "bindings")]
+pub(in crate::server) async fn within<T>(key: &str, future: impl Future<Output = T>) -> T {
+    STEP.scope(key.to_owned(), future).await
+}
+
 /// Questions asked together, with the client's latest result for each.
 struct AskedTogether {
     set: QuestionSet,
@@ -269,7 +282,7 @@ impl Context {
         });
         let rest: Work = rest.collect();
         if let Some(runner) = self.call.runner.upgrade() {
-            runner.perform(rest);
+            runner.hand_on(rest);
         }
         self.call.connection.flush();
         receiver
@@ -280,7 +293,7 @@ impl Context {
         tokio::task::yield_now().await;
         let work = self.call.connection.waits(self.call.id, false);
         if let Some(runner) = self.call.runner.upgrade() {
-            runner.perform(work);
+            runner.hand_on(work);
             runner.settle();
         }
     }

@@ -1,0 +1,95 @@
+"""Another server as a part of one of this program: its target, and the options of the client that reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from msgspec.json import decode
+
+from .._native import Place, group_file, group_targets
+from .options import Options
+from .targets import InMemory, place_of
+
+# What these would get belongs to the clients of the server.
+_CALLBACKS = "the clients of the server answer its questions and get its messages: leave {name}= out"
+
+
+class Upstream:
+    """Another server, reached by a client, that becomes a part of a `Server`: `app.mount(Upstream(target), "prefix")`.
+
+    Its tools and prompts are offered as `prefix_name`, its resources with their URIs. Calls are passed on with their
+    progress, log messages, `_meta` and cancellation, and results as they came. Its questions (elicitation, sampling,
+    roots) reach the client that made the call, whatever revisions the two speak.
+
+    While it can't be reached, what it offered before stays, calls of it fail and name the reason, and it is tried again
+    in the background, after 1 s at first and after growing delays of up to 60 s. A command that ended is started again.
+    The start of the server waits for it for up to 5 s.
+
+    Args:
+        target: A URL, a command as a list of words or a `Command`, the Path of a program, or an entry of a host's
+            configuration. With several servers, by name, or the Path of a JSON file with them, the names are
+            `prefix_server_name`.
+        **options: Those of a `Client` that are no functions, such as `timeout=`, `headers=`, `auth=` and `revision=`.
+
+    Raises:
+        TypeError, ValueError: The target or an option can't be used.
+
+    >>> from gudgeon import Server, Upstream
+    >>> app = Server("desk")
+    >>> app.mount(Upstream(["uvx", "mcp-server-time"], timeout=10), "clock")
+    """
+
+    __slots__ = ("_headers", "_options", "_target")
+
+    def __init__(self, target: Any, **options: Any) -> None:
+        for name, value in options.items():
+            if name == "middleware" or (callable(value) and name != "auth"):
+                raise TypeError(f"Upstream: {_CALLBACKS.format(name=name)}")
+        self._options = Options(options).to_json()
+        self._headers = options.get("headers")
+        self._target = target
+        for _ in self._places():
+            pass
+
+    def __repr__(self) -> str:
+        # Targets may hold secrets.
+        return f"Upstream({', '.join(place.name for _, place in self._places())})"
+
+    def _mount_into(self, native: Any, prefix: str, around: Callable[[str], Any], expose: tuple[Any, ...]) -> list[str]:
+        """Mounts its servers into the native half of a server; returns their prefixes there.
+
+        `around(rest)` is the function that runs middleware around calls of the server with this rest of the prefix.
+        """
+        prefixes = []
+        for name, place in self._places():
+            rest = "" if name is None else f"_{name}"
+            native.mount_upstream(prefix + rest, place, self._options, around(rest), expose)
+            prefixes.append(prefix + rest)
+        return prefixes
+
+    def _places(self) -> Iterator[tuple[str | None, Place]]:
+        """Returns the places of its servers, each with its name if there are several."""
+        target = self._target
+        if isinstance(target, PathLike) and Path(fspath(target)).suffix.lower() == ".json":
+            path = fspath(target)
+            yield from self._named(decode(group_file(path, Path(path).read_bytes())))
+        elif isinstance(target, Mapping) and not {"command", "url"} & target.keys():
+            given, read = group_targets(target)
+            yield from self._named({**given, **decode(read or "{}")})
+        else:
+            yield None, self._place(target)
+
+    def _named(self, targets: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
+        for name, target in targets.items():
+            yield name, self._place(target)
+
+    def _place(self, target: Any) -> Place:
+        place = place_of(target, self._headers)
+        if isinstance(place, InMemory):
+            raise TypeError(f"Upstream: {target!r} is a server of this program: mount it without Upstream")
+        if not isinstance(place, Place):
+            raise TypeError(f"Upstream: a transport of your own opens once: give a URL or a command, not {target!r}")
+        return place

@@ -1,0 +1,250 @@
+"""Upstream servers of a server in Python: that what passes in Rust passes here too, and the middleware around it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gudgeon import Client, Command, Server, SyncClient, ToolError, Upstream
+
+pytestmark = pytest.mark.io
+
+SHELF = """
+from gudgeon import Context, Progress, ResourceNotFound, Server, ToolError
+
+app = Server("shelf")
+
+@app.tool
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+
+@app.tool
+def fail() -> str:
+    raise ToolError("it is broken")
+
+@app.tool
+async def book(name: str, ctx: Context) -> str:
+    sure = await ctx.elicit(f"Book {name}?", bool)
+    return f"{name}: {sure}"
+
+@app.tool
+async def count(ctx: Context) -> str:
+    for step in range(1, 4):
+        await ctx.progress(step, total=3)
+    return "done"
+
+@app.tool
+async def wait(ctx: Context) -> str:
+    import asyncio
+    await asyncio.sleep(3600)
+
+@app.resource("shelf://about")
+def about() -> str:
+    return "two books"
+
+@app.resource("shelf://books/{id}")
+def read(id: str) -> str:
+    return f"book {id}"
+
+@app.prompt
+def review(name: str) -> str:
+    return f"Review {name}."
+
+@app.complete("review", "name")
+def names(typed: str) -> list[str]:
+    return [f"{typed}une"]
+
+app.run()
+"""
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Command:
+    program = tmp_path / "shelf.py"
+    program.write_text(SHELF)
+    return Command(sys.executable, str(program))
+
+
+@pytest.fixture
+def desk(shelf: Command) -> Server[Any]:
+    app = Server("desk")
+    app.tool(lambda: "open", name="open")
+    app.mount("shelf", Upstream(shelf))
+    return app
+
+
+def test_everything_is_offered_under_the_prefix(desk: Server[Any]) -> None:
+    with SyncClient(desk) as client:
+        names = [tool.name for tool in client.list_tools()]
+        assert names == ["open", "shelf_greet", "shelf_fail", "shelf_book", "shelf_count", "shelf_wait"]
+        assert client.call_tool("open").text == "open"
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+        assert client.read_resource("shelf://about").text == "two books"
+        assert client.read_resource("shelf://books/7").text == "book 7"
+        assert client.get_prompt("shelf_review", {"name": "Dune"}).messages[0].content.text == "Review Dune."
+        assert client.complete("shelf_review", "name", "D").values == ("Dune",)
+        with pytest.raises(ToolError, match="it is broken"):
+            client.call_tool("shelf_fail")
+        steps: list[float] = []
+        client.call_tool("shelf_count", on_progress=lambda step: steps.append(step.progress))
+        assert steps == [1, 2, 3]
+
+
+@pytest.mark.parametrize("below", ["2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("above", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_questions_pass_while_many_calls_run(shelf: Command, below: str, above: str) -> None:
+    app = Server("desk")
+    app.mount(Upstream(shelf, revision=below), "shelf")
+
+    async def main() -> list[str]:
+        async def elicit(asked: Any) -> bool:
+            return "3" in asked.message
+
+        async with Client(app, on_elicit=elicit, revision=above) as client:
+            calls = [client.call_tool("shelf_book", {"name": f"room {it}"}) for it in range(6)]
+            return [result.text for result in await asyncio.gather(*calls)]
+
+    assert asyncio.run(main()) == [f"room {it}: {it == 3}" for it in range(6)]
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_cancellation_passes(desk: Server[Any], is_wrapped: bool) -> None:
+    if is_wrapped:
+
+        @desk.middleware
+        async def around(request: Any, next: Any) -> Any:
+            return await next(request)
+
+    async def main() -> None:
+        async with Client(desk) as client:
+            call = asyncio.ensure_future(client.call_tool("shelf_wait"))
+            await client.call_tool("shelf_greet", {"name": "Ada"})
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert (await client.call_tool("shelf_greet", {"name": "Eve"})).text == "Hello, Eve!"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("above", ["2025-11-25", "2026-07-28"])
+def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], above: str) -> None:
+    seen: list[tuple[str, Any]] = []
+
+    @desk.middleware
+    async def note(request: Any, next: Any) -> Any:
+        seen.append((request.method, request.params.get("name") or request.params.get("uri")))
+        if request.params.get("name") == "shelf_fail":
+            raise ToolError("it is locked")
+        return await next(request)
+
+    house = Server("house")
+    house.mount("desk", desk)
+    outer: list[str] = []
+
+    @house.middleware(on="tools/call")
+    async def outside(request: Any, next: Any) -> Any:
+        outer.append(request.params["name"])
+        return await next(request)
+
+    with SyncClient(house, revision=above, on_elicit=lambda asked: True) as client:
+        assert client.call_tool("desk_shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+        assert client.call_tool("desk_shelf_book", {"name": "7"}).text == "7: True"
+        assert client.read_resource("shelf://books/7").text == "book 7"
+        assert client.get_prompt("desk_shelf_review", {"name": "Dune"}).messages[0].content.text == "Review Dune."
+        assert client.complete("desk_shelf_review", "name", "D").values == ("Dune",)
+        with pytest.raises(ToolError, match="it is locked"):
+            client.call_tool("desk_shelf_fail")
+    assert outer == ["desk_shelf_greet", "desk_shelf_book", "desk_shelf_fail"]
+    assert [it for it in seen if it[1]] == [
+        ("tools/call", "shelf_greet"),
+        ("tools/call", "shelf_book"),
+        ("resources/read", "shelf://books/7"),
+        ("prompts/get", "shelf_review"),
+        ("tools/call", "shelf_fail"),
+    ]
+
+
+def test_a_server_that_is_down_is_named_and_takes_nobody_else_down(shelf: Command) -> None:
+    app = Server("desk")
+    app.mount("gone", Upstream(["no-such-program-7"]))
+    app.mount("shelf", Upstream(shelf))
+    with SyncClient(app) as client:
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+
+
+def test_several_servers_of_a_configuration(shelf: Command, tmp_path: Path) -> None:
+    entry = {"command": shelf.argv[0], "args": list(shelf.argv[1:])}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": entry, "b": entry}}))
+    for target in (path, {"a": entry, "b": entry}):
+        app = Server("desk")
+        app.mount("all", Upstream(target))
+        with SyncClient(app) as client:
+            assert client.call_tool("all_a_greet", {"name": "Ada"}).text == "Hello, Ada!"
+            assert client.call_tool("all_b_greet", {"name": "Eve"}).text == "Hello, Eve!"
+
+
+@pytest.fixture
+def served(desk: Server[Any]) -> Iterator[str]:
+    """The URL of the server, which listens."""
+    ready, done = threading.Event(), threading.Event()
+    url = ""
+
+    async def main() -> None:
+        nonlocal url
+        async with desk.listen("http://127.0.0.1:0/mcp") as here:
+            url = here.url
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    assert ready.wait(30)
+    yield url
+    done.set()
+    thread.join()
+
+
+def test_over_http(served: str) -> None:
+    with SyncClient(served, on_elicit=lambda asked: True) as client:
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+        assert client.call_tool("shelf_book", {"name": "7"}).text == "7: True"
+
+
+def test_over_stdio(shelf: Command, tmp_path: Path) -> None:
+    program = tmp_path / "desk.py"
+    program.write_text(
+        "import sys\n"
+        "from gudgeon import Server, Upstream\n"
+        "app = Server('desk')\n"
+        "app.mount('shelf', Upstream(sys.argv[1:]))\n"
+        "app.run()\n"
+    )
+    with SyncClient([sys.executable, str(program), *shelf.argv], on_elicit=lambda asked: True) as client:
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+        assert client.call_tool("shelf_book", {"name": "7"}).text == "7: True"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: Upstream(Server("x")), TypeError, "mount it without Upstream"),
+        (lambda: Upstream(["x"], on_log=print), TypeError, "leave on_log= out"),
+        (lambda: Upstream(["x"], timeot=3), TypeError, "timeout"),
+        (lambda: Upstream([]), ValueError, "the program"),
+        (lambda: Upstream("x"), ValueError, "URL"),
+        (lambda: Server("x").mount(Upstream(["x"])), TypeError, "prefix"),
+        (lambda: Server("x").mount("a b", Upstream(["x"])), ValueError, "prefix"),
+    ],
+)
+def test_mistakes_are_named(make: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        make()
