@@ -78,7 +78,12 @@ pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
         runtime.block_on(async {
             let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));
             let upstreams = upstreams.iter().filter_map(Weak::upgrade);
-            let stopping = upstreams.map(|it| tokio::spawn(async move { it.stop().await }));
+            // The process is a server's, whose own client waits for its end.
+            let stopping = upstreams.map(|it| {
+                tokio::spawn(async move {
+                    let _ = tokio::time::timeout(limit / 2, it.stop()).await;
+                })
+            });
             let closing: Vec<_> = closing.chain(stopping).collect();
             let all = async {
                 for client in closing {

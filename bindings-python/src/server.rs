@@ -361,7 +361,6 @@ impl NativeServer {
         if let Some(store) = self.store.get() {
             store.traverse(&visit)?;
         }
-        self.upstreams.traverse(&visit)?;
         shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
     }
 
@@ -371,6 +370,7 @@ impl NativeServer {
         let components = std::mem::replace(&mut shared.components, nothing);
         drop(shared);
         drop(components);
+        self.upstreams.clear();
         let filter = lock(&self.visibility_filter).take();
         drop(filter);
     }

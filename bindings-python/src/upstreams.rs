@@ -17,7 +17,7 @@ use gudgeon::{
     server::{NativeServing, NativeSubject},
     upstream::{MakeClient, Mounted},
 };
-use pyo3::{PyTraverseError, PyVisit, prelude::*};
+use pyo3::prelude::*;
 
 use crate::{
     client_runtime::{remember_upstream, runtime},
@@ -107,10 +107,10 @@ impl Upstreams {
         Ok(())
     }
 
-    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Locked parts are in use.
-        let Ok(parts) = self.0.try_lock() else { return Ok(()) };
-        parts.values().try_for_each(|part| part.around.traverse(visit))
+    /// Forgets the servers, whose functions refer to the one that they are mounted into.
+    pub(crate) fn clear(&self) {
+        let parts = std::mem::take(&mut *lock(&self.0));
+        drop(parts);
     }
 }
 

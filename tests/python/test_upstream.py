@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -231,6 +234,49 @@ def test_over_stdio(shelf: Command, tmp_path: Path) -> None:
     with SyncClient([sys.executable, str(program), *shelf.argv], on_elicit=lambda asked: True) as client:
         assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
         assert client.call_tool("shelf_book", {"name": "7"}).text == "7: True"
+
+
+def test_a_server_that_does_not_end_by_itself_is_ended_with_the_process(tmp_path: Path) -> None:
+    stays = (
+        "import os, time\n"
+        "from gudgeon import Server\n"
+        "open({!r}, 'w').write(str(os.getpid()))\n"
+        "Server('x').run()\n"
+        "time.sleep(600)"
+    )
+    pid = tmp_path / "pid"
+    command = [sys.executable, "-c", stays.format(str(pid))]
+    program = (
+        f"from gudgeon import Server, Upstream\napp = Server('desk')\napp.mount('x', Upstream({command!r}))\napp.run()"
+    )
+    with SyncClient([sys.executable, "-c", program]) as client:
+        client.ping()
+        process = int(pid.read_text())
+        assert Path(f"/proc/{process}").exists()
+    until = time.monotonic() + 60
+    while Path(f"/proc/{process}").exists() and "zombie" not in Path(f"/proc/{process}/status").read_text():
+        assert time.monotonic() < until, "it goes on"
+        time.sleep(0.05)
+
+
+def test_a_server_with_upstream_servers_is_garbage_once_nobody_has_it(shelf: Command) -> None:
+    app = Server("desk")
+    app.mount("shelf", Upstream(shelf))
+
+    @app.middleware
+    async def around(request: Any, next: Any) -> Any:
+        return await next(request)
+
+    with SyncClient(app) as client:
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
+    gone = weakref.ref(app)
+    del app, around, client
+    until = time.monotonic() + 60
+    # The threads that served it may still be ending.
+    while gone() is not None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+        gc.collect()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.json import decode
 
 from .._native import Place, group_file, group_targets
+from .exit import close_at_exit
 from .options import Options
 from .targets import InMemory, place_of
 
@@ -63,6 +64,7 @@ class Upstream:
 
         `around(rest)` is the function that runs middleware around calls of the server with this rest of the prefix.
         """
+        close_at_exit()
         prefixes = []
         for name, place in self._places():
             rest = "" if name is None else f"_{name}"
