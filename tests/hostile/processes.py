@@ -24,7 +24,7 @@ ADDRESS = re.compile(r"(?:http|tcp)://127\.0\.0\.1:([1-9]\d*)")
 MIB = 1 << 20
 # The milliseconds that a ping may take during an attack. The program in Rust is not optimised, as the packages for
 # Python and Node are.
-PING = {"python": 300.0, "node": 300.0, "rust": 1000.0}
+PING = {"python": 100.0, "node": 100.0, "rust": 1000.0}
 
 
 class Process:

@@ -14,6 +14,7 @@ import evil_clients
 import evil_servers
 import load_rows  # noqa: F401, it adds rows to those of evil_clients
 import self_test
+import unread_rows  # noqa: F401, likewise
 from processes import SERVERS, Process
 
 # They mostly wait. A cell that fails is repeated alone, because others may have kept the machine busy.
