@@ -16,22 +16,20 @@ use tokio::sync::Notify;
 #[cfg(feature = "auth")]
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
-    Holding, Ledgers, NativeHost, Outbox, Work, endpoint_state::EndpointState, sending::Sending,
-    start, start_gate::Backlog, watchdog::lock_soon, work::Step,
+    Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
+    start_gate::Backlog, watchdog::lock_soon, work::Step,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
 use crate::{
-    clock,
-    engine::{MAX_UNDER_LOCK, Run, RunId, Start, TestMode},
-    framing::{self, LineDecoder, TooLong},
+    engine::{Start, TestMode},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
         Part, Reader,
     },
     protocol::{ClientKey, Frame, Principal},
     router::Components,
-    session::server::{CallContext, HttpFacts, ListKind, SessionConfig},
+    session::server::{HttpFacts, ListKind, SessionConfig},
 };
 
 /// A server of any number of peers.
@@ -42,7 +40,7 @@ pub struct EndpointServer {
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState>,
     ledgers: Ledgers,
-    backlog: Arc<Backlog>,
+    pub(super) backlog: Arc<Backlog>,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
     auth: Option<Arc<AuthServer>>,
@@ -186,38 +184,6 @@ impl EndpointServer {
         (exchange, self.begin(insert, input))
     }
 
-    /// Has another host run the handlers that it owns, from now on or until `None` is set.
-    pub(crate) fn run_natively(&self, host: Option<Arc<dyn NativeHost>>) {
-        self.lock().native.set_host(host);
-    }
-
-    /// Has both hosts get the work for a run, while a native handler runs within it.
-    pub(crate) fn share_run(&self, run: RunId, is_shared: bool) {
-        self.lock().native.share(run, is_shared);
-    }
-
-    /// Returns whether some client leaves so much unread that its handlers have to wait.
-    pub fn has_backlog(&self) -> bool {
-        self.backlog.exists()
-    }
-
-    /// Returns whether the handler of a call may start. It may not while its client leaves much unread, because its answer would
-    /// only take memory.
-    #[inline]
-    pub fn may_start(&self, run: RunId, context: &CallContext) -> bool {
-        !self.has_backlog() || self.lock().may_start(run, context)
-    }
-
-    /// Takes back a handler that may not start yet. It comes again in later work, unless its call is cancelled before.
-    pub fn postpone(&self, run: Run) -> Work {
-        let mut state = self.lock();
-        state.keep(run);
-        let step = state.drain(clock::now());
-        drop(state);
-        self.announce(&step);
-        self.finish(step)
-    }
-
     /// Ends an exchange whose peer left before the answer was complete.
     pub fn disconnected(&self, exchange: ExchangeId) -> Work {
         let remove = |state: &mut EndpointState| drop(state.exchanges.remove(&exchange));
@@ -278,78 +244,6 @@ impl EndpointServer {
     pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step {
         let frame = Frame::parse(frame);
         self.begin(|_| (), EndpointInput::Message(connection, frame))
-    }
-
-    /// Handles the lines in a chunk of a message connection. What a long line needs is computed before the next line is
-    /// handled. The work of all is returned together, so that a call that the next line cancels is not started.
-    pub(crate) fn lines(
-        &self,
-        connection: ConnectionId,
-        decoder: &mut LineDecoder,
-        chunk: &[u8],
-    ) -> Work {
-        let compute = |step| Step::new(self.finish(step));
-        self.finish(self.handle_lines(connection, decoder, chunk, compute))
-    }
-
-    /// Handles the lines in a chunk like [`Self::lines`], without the computations that may take long.
-    pub(crate) fn begin_lines(
-        &self,
-        connection: ConnectionId,
-        decoder: &mut LineDecoder,
-        chunk: &[u8],
-    ) -> Step {
-        self.handle_lines(connection, decoder, chunk, |step| step)
-    }
-
-    /// `pause` is called with each step while others may use the endpoint.
-    fn handle_lines(
-        &self,
-        connection: ConnectionId,
-        decoder: &mut LineDecoder,
-        chunk: &[u8],
-        pause: impl Fn(Step) -> Step,
-    ) -> Step {
-        let (mut rest, mut step) = (chunk, Step::new(Work::default()));
-        let mut state = self.lock();
-        let mut now = clock::now();
-        // The rest of the chunk when the lock was taken.
-        let mut left = rest.len();
-        while let Some(frame) = decoder.next(&mut rest) {
-            let is_long =
-                matches!(frame, framing::Frame::Line(line) if line.len() > MAX_UNDER_LOCK);
-            if !is_long {
-                state.pass(now, input(connection, frame));
-                if left - rest.len() < MAX_UNDER_LOCK {
-                    continue;
-                }
-            }
-            // Other threads use the endpoint after so many bytes, and while a long frame is parsed. The work so far is taken
-            // first, because not every one of them can run handlers.
-            let so_far = state.drain(now);
-            drop(state);
-            step.extend(pause(so_far));
-            if is_long {
-                step.extend(pause(self.begin(|_| (), input(connection, frame))));
-            }
-            state = self.lock();
-            now = clock::now();
-            left = rest.len();
-        }
-        step.extend(state.drain(now));
-        drop(state);
-        self.announce(&step);
-        step
-    }
-
-    /// Handles a frame of a message connection, or answers one that was discarded because of its length.
-    pub(crate) fn frame(&self, connection: ConnectionId, frame: framing::Frame<'_>) -> Work {
-        self.handle(input(connection, frame))
-    }
-
-    /// Answers a frame that was discarded because of its length.
-    pub fn too_long(&self, connection: ConnectionId, message: TooLong<'_>) -> Work {
-        self.handle(EndpointInput::TooLong(connection, message))
     }
 
     /// Ends the input of a message connection, whose peer sends nothing more.
@@ -490,7 +384,11 @@ impl EndpointServer {
 
     /// Changes the state and handles an input under one lock.
     #[inline]
-    fn begin(&self, change: impl FnOnce(&mut EndpointState), input: EndpointInput<'_>) -> Step {
+    pub(super) fn begin(
+        &self,
+        change: impl FnOnce(&mut EndpointState),
+        input: EndpointInput<'_>,
+    ) -> Step {
         let mut state = self.lock();
         change(&mut state);
         let step = state.handle(input);
@@ -501,7 +399,7 @@ impl EndpointServer {
 
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
     #[inline]
-    fn announce(&self, step: &Step) {
+    pub(super) fn announce(&self, step: &Step) {
         self.ended.notify_waiters();
         if step.work.wake.is_some() {
             self.rescheduled.notify_one();
@@ -519,13 +417,6 @@ impl EndpointServer {
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         #[cfg(not(feature = "lock-waits"))]
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn input(connection: ConnectionId, frame: framing::Frame<'_>) -> EndpointInput<'_> {
-    match frame {
-        framing::Frame::Line(line) => EndpointInput::Message(connection, Frame::parse(line)),
-        framing::Frame::TooLong(message) => EndpointInput::TooLong(connection, message),
     }
 }
 

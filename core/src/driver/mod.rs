@@ -10,12 +10,14 @@ mod endpoint_state;
 mod handler_events;
 mod hosted;
 pub(crate) mod ledger;
+mod lines;
 #[cfg(feature = "lock-waits")]
 mod lock_waits;
 mod native_host;
 mod pipe;
 mod sending;
 mod start_gate;
+mod starting;
 mod state_keys;
 pub mod stderr;
 mod stream_connection;

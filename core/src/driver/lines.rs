@@ -1,0 +1,91 @@
+//! The lines of message connections, of which a chunk may hold many. Long ones are parsed while others use the endpoint.
+
+use super::{EndpointServer, Work, work::Step};
+use crate::{
+    clock,
+    engine::MAX_UNDER_LOCK,
+    framing::{self, LineDecoder, TooLong},
+    http::{ConnectionId, EndpointInput},
+    protocol::Frame,
+};
+
+impl EndpointServer {
+    /// Handles the lines in a chunk of a message connection. What a long line needs is computed before the next line is
+    /// handled. The work of all is returned together, so that a call that the next line cancels is not started.
+    pub(crate) fn lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Work {
+        let compute = |step| Step::new(self.finish(step));
+        self.finish(self.handle_lines(connection, decoder, chunk, compute))
+    }
+
+    /// Handles the lines in a chunk like [`Self::lines`], without the computations that may take long.
+    pub(crate) fn begin_lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+    ) -> Step {
+        self.handle_lines(connection, decoder, chunk, |step| step)
+    }
+
+    /// `pause` is called with each step while others may use the endpoint.
+    fn handle_lines(
+        &self,
+        connection: ConnectionId,
+        decoder: &mut LineDecoder,
+        chunk: &[u8],
+        pause: impl Fn(Step) -> Step,
+    ) -> Step {
+        let (mut rest, mut step) = (chunk, Step::new(Work::default()));
+        let mut state = self.lock();
+        let mut now = clock::now();
+        // The rest of the chunk when the lock was taken.
+        let mut left = rest.len();
+        while let Some(frame) = decoder.next(&mut rest) {
+            let is_long =
+                matches!(frame, framing::Frame::Line(line) if line.len() > MAX_UNDER_LOCK);
+            if !is_long {
+                state.pass(now, input(connection, frame));
+                if left - rest.len() < MAX_UNDER_LOCK {
+                    continue;
+                }
+            }
+            // Other threads use the endpoint after so many bytes, and while a long frame is parsed. The work so far is taken
+            // first, because not every one of them can run handlers.
+            let so_far = state.drain(now);
+            drop(state);
+            step.extend(pause(so_far));
+            if is_long {
+                step.extend(pause(self.begin(|_| (), input(connection, frame))));
+            }
+            state = self.lock();
+            now = clock::now();
+            left = rest.len();
+        }
+        step.extend(state.drain(now));
+        drop(state);
+        self.announce(&step);
+        step
+    }
+
+    /// Handles a frame of a message connection, or answers one that was discarded because of its length.
+    pub(crate) fn frame(&self, connection: ConnectionId, frame: framing::Frame<'_>) -> Work {
+        self.handle(input(connection, frame))
+    }
+
+    /// Answers a frame that was discarded because of its length.
+    pub fn too_long(&self, connection: ConnectionId, message: TooLong<'_>) -> Work {
+        self.handle(EndpointInput::TooLong(connection, message))
+    }
+}
+
+fn input(connection: ConnectionId, frame: framing::Frame<'_>) -> EndpointInput<'_> {
+    match frame {
+        framing::Frame::Line(line) => EndpointInput::Message(connection, Frame::parse(line)),
+        framing::Frame::TooLong(message) => EndpointInput::TooLong(connection, message),
+    }
+}
