@@ -240,14 +240,14 @@ impl Connected {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
             let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
-            let answers = async {
+            let asked = async {
                 match call.questioner() {
                     None => self.questions.answer_all(questions).await,
                     Some(answer) => answer(questions).await,
                 }
             };
             let answers = tokio::select! {
-                answers = answers => answers,
+                answers = asked => answers,
                 // With the connection gone no answers can be sent, so the request's own error is the outcome.
                 () = self.connection.disconnected() => return self.send(method, params, call).await,
                 error = call.expired(method) => return Err(self.name(error)),

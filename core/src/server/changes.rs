@@ -42,9 +42,7 @@ impl Outer {
             Ok(Registered { list, key: list.mounted_key(&self.prefix, key), warnings })
         })
     }
-}
 
-impl Outer {
     /// Mounts a list of the mounted server again, whose entries had these keys `before`.
     pub(super) fn repeat(
         &self,

@@ -1,9 +1,6 @@
 //! The context of a call: information about the request, progress, logging and questions.
 
-#[cfg(feature = "bindings")]
 pub(super) mod asking;
-#[cfg(not(feature = "bindings"))]
-mod asking;
 
 use std::{
     fmt,
@@ -207,12 +204,6 @@ impl Context {
     /// Looks at the current request.
     pub(crate) fn with_request<R>(&self, look: impl FnOnce(&CallContext) -> R) -> R {
         look(&self.context())
-    }
-
-    /// Has the questions of this context numbered from here on.
-    #[cfg(feature = "bindings")]
-    pub(super) fn ask_from(&self, first: u64) {
-        self.call.asking.lock().unwrap_or_else(PoisonError::into_inner).ask_from(first);
     }
 
     /// Returns the address that the client calls from, if it is known.

@@ -180,7 +180,8 @@ pub struct NativeSubject {
     pub argument: String,
 }
 
-/// Returns a handler that is no function of the program, such as one that passes calls on. It gets its input as JSON.
+/// Returns a handler of this crate, such as one that passes calls on, in place of a function of the program. `run` gets the input
+/// as JSON.
 pub(crate) fn native_handler(
     subject: NativeSubject,
     run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,

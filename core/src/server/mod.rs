@@ -344,23 +344,6 @@ impl Server {
         Arc::clone(&self.hub) as _
     }
 
-    /// Adds a part that starts before the first call, and stops after the last one.
-    pub(crate) fn with_part<Start, Stop>(
-        self,
-        start: impl Fn() -> Start + Clone + Send + 'static,
-        stop: impl Fn() -> Stop + Clone + Send + 'static,
-    ) -> Self
-    where
-        Start: Future<Output = ()> + Send + 'static,
-        Stop: Future<Output = ()> + Send + 'static,
-    {
-        let started = move || async move {
-            start().await;
-            Ok(())
-        };
-        self.on_start(started).on_shutdown(move || async move { stop().await })
-    }
-
     /// Returns a handler with the states of this server.
     fn erased(&self, mut handler: Erased) -> router::Handler {
         handler.join(self.hub.states());

@@ -62,9 +62,13 @@ async fn pass_on(
     input: String,
     context: Context,
 ) -> Result<Reply, Failure> {
-    let failed = |error: Error| failure(connections.name(), subject, &error);
-    let lease = connections.lease(&context).await.map_err(failed)?;
     let operation = operation(subject, input)?;
+    let uri = match &operation {
+        Operation::ReadResource { uri, .. } => Some(uri.clone()),
+        _ => None,
+    };
+    let failed = |error: Error| failure(connections.name(), subject, uri.as_deref(), &error);
+    let lease = connections.lease(&context).await.map_err(failed)?;
     let options = options(lease.client.options(), &context, lease.asking.as_ref());
     let outcome = lease.client.call(operation, options).await;
     let result = outcome.map_err(|error| {
@@ -147,22 +151,18 @@ fn without_own_meta(result: Raw) -> String {
     result.finish()
 }
 
-/// Returns the failure of a call that its server refused, or never got.
-fn failure(server: &str, subject: &Subject, error: &Error) -> Failure {
+/// Returns the failure of a call that its server refused, or never got. `uri` is that of a resource.
+fn failure(server: &str, subject: &Subject, uri: Option<&str>, error: &Error) -> Failure {
     let message = error.message.clone();
-    match (error.kind, error.code) {
-        (ErrorKind::Cancelled, None) => Failure::Cancelled,
-        (ErrorKind::NotFound, _) => {
-            let uri = match subject {
-                Subject::Resource(Some(uri)) => uri.clone(),
-                _ => uri_of(error).unwrap_or_default(),
-            };
-            Failure::NotFound { uri, message: Some(message) }
+    match (error.kind, error.code, uri) {
+        (ErrorKind::Cancelled, None, _) => Failure::Cancelled,
+        (ErrorKind::NotFound, _, Some(uri)) => {
+            Failure::NotFound { uri: uri.to_owned(), message: Some(message) }
         }
-        (_, Some(code)) => Failure::Protocol { code, message, data: error.data.clone() },
-        (_, None) => {
+        (_, Some(code), _) => Failure::Protocol { code, message, data: error.data.clone() },
+        (_, None, _) => {
             let hint = error.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            let message = format!("the server {server:?} behind this one failed: {message}{hint}");
+            let message = format!("the upstream server {server:?} failed: {message}{hint}");
             match subject {
                 Subject::Tool(_) => Failure::Tool { message, meta: None },
                 _ => Failure::Exposed(message),
@@ -171,7 +171,29 @@ fn failure(server: &str, subject: &Subject, error: &Error) -> Failure {
     }
 }
 
-fn uri_of(error: &Error) -> Option<String> {
-    let data: AtUri = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
-    Some(data.uri)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_found() -> Error {
+        let mut error = Error::new(ErrorKind::NotFound, "it is gone");
+        error.code = Some(-32_002);
+        error
+    }
+
+    #[test]
+    fn a_resource_that_is_not_found_is_named_although_its_server_does_not_name_it() {
+        let uri = "shelf://books/7";
+        let failed = failure("shelf", &Subject::Resource(None), Some(uri), &not_found());
+        assert!(
+            matches!(&failed, Failure::NotFound { uri: named, .. } if named == uri),
+            "{failed:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_resource_fails_with_the_code_of_its_server() {
+        let failed = failure("shelf", &Subject::Prompt("review".into()), None, &not_found());
+        assert!(matches!(failed, Failure::Protocol { code: -32_002, .. }), "{failed:?}");
+    }
 }

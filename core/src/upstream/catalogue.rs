@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 use tokio::{sync::watch, task::AbortHandle};
@@ -10,6 +10,7 @@ use tokio::{sync::watch, task::AbortHandle};
 use super::{
     calls::{Subject, handler},
     connections::{Connections, Told},
+    lock,
 };
 use crate::{
     client::{Backoff, Change, Client, ListName, Member, Operation, Subscription},
@@ -232,10 +233,6 @@ fn list_of(name: ListName) -> List {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Adds entries of lists to the components of a server.
 struct Adding<'a> {
     prefix: &'a str,
@@ -296,7 +293,8 @@ impl Adding<'_> {
         let handler = handler(self.connections, Subject::Prompt(own.clone()));
         prompt.name = List::Prompts.mounted_key(self.prefix, &own);
         let key = prompt.name.clone();
-        let arguments = prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
+        let arguments =
+            prompt.arguments.iter().flatten().map(|argument| argument.name.clone()).collect();
         components.prompts.add(RegisteredPrompt::new(prompt, handler)?, true)?;
         self.complete(components, &CompletionTarget::Prompt(own), &key, arguments)?;
         Ok(key)

@@ -6,12 +6,15 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::questions::{Asking, InUse, Usage};
+use super::{
+    lock,
+    questions::{Asking, InUse, Usage},
+};
 use crate::{
     client::{Answerer, Client, ClientBuilder, Event, ListName, Member},
     error::{Error, ErrorKind},
@@ -24,6 +27,8 @@ use crate::{
 const MAX_MORE: usize = 15;
 /// The connections without a call that stay open besides the first one.
 const MAX_IDLE: usize = 1;
+/// The bytes of the URIs of updated resources and the ids of completed pages that are kept until they are taken.
+const MAX_TOLD: usize = 1024 * 1024;
 
 /// All connections to one server.
 pub(super) struct Connections {
@@ -55,12 +60,14 @@ pub(super) struct Events {
     pub(super) told: Notify,
 }
 
-/// Sets, so that they stay small although nobody takes them.
+/// Sets, because who takes them late need not be told the same twice.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) lists: BTreeSet<ListName>,
     pub(super) updated: BTreeSet<String>,
     pub(super) pages: BTreeSet<String>,
+    /// The bytes of the URIs and ids.
+    pub(super) bytes: usize,
 }
 
 /// A connection that a call uses.
@@ -229,8 +236,10 @@ impl Events {
         match event {
             // It may be another version of the server.
             Event::Reconnected { .. } => self.tell(|told| told.lists.extend(ListName::ALL)),
-            Event::ResourceUpdated(uri) => self.tell(|told| told.updated.extend([uri])),
-            Event::UrlDone(page) => self.tell(|told| told.pages.extend([page])),
+            Event::ResourceUpdated(uri) => {
+                self.tell(|told| told.add(uri, |told| &mut told.updated));
+            }
+            Event::UrlDone(page) => self.tell(|told| told.add(page, |told| &mut told.pages)),
             _ => (),
         }
     }
@@ -245,6 +254,20 @@ impl Events {
     /// Takes the lists that changed, the resources that were updated, and the pages that were completed.
     pub(super) fn take(&self) -> Told {
         std::mem::take(&mut *lock(&self.state))
+    }
+}
+
+impl Told {
+    /// Adds an entry to a set, as long as there is room.
+    fn add(&mut self, entry: String, set: impl FnOnce(&mut Self) -> &mut BTreeSet<String>) {
+        let bytes = self.bytes + entry.len();
+        if bytes > MAX_TOLD {
+            tracing::warn!("an upstream server tells of more changes than can be passed on");
+            return;
+        }
+        if set(self).insert(entry) {
+            self.bytes = bytes;
+        }
     }
 }
 
@@ -268,7 +291,7 @@ fn used(builder: ClientBuilder, usage: &Usage) -> ClientBuilder {
     builder
         .answered_by(&answerer)
         // The clients of this server choose levels of their own.
-        .options(|it| it.log_level = it.log_level.or(Some(LoggingLevel::Debug)))
+        .options(|options| options.log_level = options.log_level.or(Some(LoggingLevel::Debug)))
         .on_log(move |message| pass_log(&logged, &message))
 }
 
@@ -276,12 +299,31 @@ fn closed() -> Error {
     Error::new(ErrorKind::Lost, "the connections to the server are closed")
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_that_nobody_takes_need_bounded_memory_and_those_that_are_kept_are_whole() {
+        let events = Events::default();
+        let uri = |number: usize| format!("file:///{number:01000}");
+        for number in 0..10_000 {
+            events.happened(Event::ResourceUpdated(uri(number)));
+            events.happened(Event::UrlDone(uri(number)));
+            // Told twice, it is kept once.
+            events.happened(Event::ResourceUpdated(uri(0)));
+        }
+        let told = events.take();
+        let bytes: usize = told.updated.iter().chain(&told.pages).map(String::len).sum();
+        assert!(bytes <= MAX_TOLD && bytes > MAX_TOLD - uri(0).len(), "{bytes}");
+        assert!(told.updated.contains(&uri(0)) && told.pages.contains(&uri(0)));
+        events.happened(Event::ResourceUpdated(uri(9_999)));
+        assert_eq!(events.take().updated.into_iter().collect::<Vec<_>>(), [uri(9_999)]);
     }
 }

@@ -7,7 +7,7 @@ mod questions;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -26,16 +26,17 @@ use crate::{
 /// The longest time for which a server that starts waits for an upstream server. What that one offers then comes later.
 const START_TIME: Duration = Duration::from_secs(5);
 
-/// Another server, reached by a client, that becomes a part of a [`Server`] with [`Server::mount_upstream`].
+/// A server that [`Server::mount_upstream`] adds to another one, and the options of the client that reaches it.
 ///
-/// Every [`Target`] of a client becomes one by `into()`; [`Upstream::options`] sets options of its client.
+/// Every [`Target`] of a client can be converted into an upstream server with `into()`.
 ///
 /// ```
 /// use std::time::Duration;
 ///
 /// use gudgeon::{Server, Upstream};
 ///
-/// let clock = Upstream::new(["uvx", "mcp-server-time"]).options(|it| it.timeout = Some(Duration::from_secs(10)));
+/// let clock = Upstream::new(["uvx", "mcp-server-time"])
+///     .options(|options| options.timeout = Some(Duration::from_secs(10)));
 /// let server = Server::new("desk").mount_upstream("clock", clock);
 /// ```
 #[derive(Debug)]
@@ -56,9 +57,7 @@ impl Upstream {
         change(&mut self.options);
         self
     }
-}
 
-impl Upstream {
     /// Returns the client of the first connection, and the way to further ones.
     fn clients(self) -> (ClientBuilder, Option<MakeClient>) {
         let Self { target, options } = self;
@@ -116,14 +115,11 @@ impl Server {
         let registrar = self.registrar();
         registrar.expect_growth();
         let started = Arc::clone(&mounted);
-        let start = move || {
-            let (mounted, registrar) = (Arc::clone(&started), Arc::clone(&registrar));
-            async move { mounted.start(&registrar).await }
+        let start = move || async move {
+            started.start(&registrar).await;
+            Ok(())
         };
-        self.with_part(start, move || {
-            let mounted = Arc::clone(&mounted);
-            async move { mounted.stop().await }
-        })
+        self.on_start(start).on_shutdown(move || async move { mounted.stop().await })
     }
 }
 
@@ -157,7 +153,7 @@ impl Mounted {
         let prefix = self.prefix.clone();
         let following = Following::start(prefix, connections, registrar, &self.registered);
         let listed = following.listed();
-        *self.lock() = Some(following);
+        *lock(&self.following) = Some(following);
         if tokio::time::timeout(START_TIME, listed).await.is_err() {
             tracing::warn!(
                 server = ?self.prefix,
@@ -169,19 +165,19 @@ impl Mounted {
     /// Starts several servers at the same time, but for those that are started already.
     #[cfg(feature = "bindings")]
     pub async fn start_all(all: &[Arc<Self>], registrar: &Arc<dyn Registrar>) {
-        let fresh = all.iter().filter(|mounted| mounted.lock().is_none());
+        let fresh = all.iter().filter(|mounted| lock(&mounted.following).is_none());
         futures_util::future::join_all(fresh.map(|mounted| mounted.start(registrar))).await;
     }
 
     /// Closes the connections, if they can be opened again. What the server offers stays registered.
     pub async fn stop(&self) {
-        drop(self.lock().take());
+        drop(lock(&self.following).take());
         self.connections.close().await;
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Following>> {
-        self.following.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Mounted {

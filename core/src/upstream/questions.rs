@@ -1,7 +1,8 @@
 //! The questions of an upstream server, which the client of the call answers.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use super::lock;
 use crate::{
     client::{Question, Questioner},
     error::{Error, ErrorKind},
@@ -128,8 +129,4 @@ fn error_of(failure: &Failure) -> Error {
         _ => (ErrorKind::Cancelled, "the question was not answered"),
     };
     Error::new(kind, message)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

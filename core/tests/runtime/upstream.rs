@@ -115,14 +115,14 @@ async fn progress_log_messages_and_meta_pass() {
     let (lines, mut logged) = mpsc::unbounded_channel();
     let server = Server::new("house").mount_upstream("shelf", shelf());
     let client = Client::builder(&server)
-        .options(|it| it.log_level = Some(LoggingLevel::Debug))
+        .options(|options| options.log_level = Some(LoggingLevel::Debug))
         .on_log(move |line| drop(lines.send(line)))
         .connect()
         .await
         .unwrap();
-    let client = client.with_options(|it| {
-        it.meta = Some(json::raw(r#"{"acme/trace":7}"#.into()));
-        it.on_progress = Some(Arc::new(move |step| drop(steps.send(step))));
+    let client = client.with_options(|options| {
+        options.meta = Some(json::raw(r#"{"acme/trace":7}"#.into()));
+        options.on_progress = Some(Arc::new(move |step| drop(steps.send(step))));
     });
     let counted = client.call_tool("shelf_count", ()).await.unwrap();
     let meta: Value = serde_json::from_str(&counted.text()).unwrap();
@@ -181,9 +181,9 @@ fn answer(params: &ElicitRequestParams) -> ElicitResult {
 }
 
 async fn asked_client(server: &Server, revision: Revision) -> Client {
-    let builder = Client::builder(server).options(|it| {
-        it.revisions = vec![revision];
-        it.roots = Some(vec!["file:///srv".into()]);
+    let builder = Client::builder(server).options(|options| {
+        options.revisions = vec![revision];
+        options.roots = Some(vec!["file:///srv".into()]);
     });
     builder.on_elicit(|params| async move { Ok(answer(&params)) }).connect().await.unwrap()
 }
@@ -194,7 +194,8 @@ const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Rev
 async fn questions_pass_between_all_revisions_while_many_calls_run() {
     for below in ASKING {
         let listening = host().listen("tcp://127.0.0.1:0").await.unwrap();
-        let upstream = Upstream::new(listening.url()).options(|it| it.revisions = vec![below]);
+        let upstream =
+            Upstream::new(listening.url()).options(|options| options.revisions = vec![below]);
         let server = Server::new("desk").mount_upstream("host", upstream);
         for above in ASKING {
             let client = asked_client(&server, above).await;
@@ -221,7 +222,8 @@ async fn questions_pass_between_all_revisions_while_many_calls_run() {
 async fn a_client_that_can_not_be_asked_is_not_asked() {
     for below in ASKING {
         let listening = host().listen("tcp://127.0.0.1:0").await.unwrap();
-        let upstream = Upstream::new(listening.url()).options(|it| it.revisions = vec![below]);
+        let upstream =
+            Upstream::new(listening.url()).options(|options| options.revisions = vec![below]);
         let (client, _server) = through(upstream).await;
         let error = client.call_tool("shelf_book", json!({"name": "1"})).await.unwrap_err();
         assert!(error.message.contains("elicitation"), "{below}: {error}");
@@ -273,7 +275,7 @@ async fn a_server_that_is_lost_is_reached_again_and_its_tools_stay_meanwhile() {
     };
     let listening = make().listen("tcp://127.0.0.1:0").await.unwrap();
     let url = listening.url().to_owned();
-    let upstream = Upstream::new(&url).options(|it| it.retry.attempts = 1);
+    let upstream = Upstream::new(&url).options(|options| options.retry.attempts = 1);
     let (client, _server) = through(upstream).await;
     assert_eq!(client.call_tool("shelf_count", ()).await.unwrap().data::<usize>().unwrap(), 0);
     listening.shut_down().await;

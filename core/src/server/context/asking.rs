@@ -42,13 +42,6 @@ pub(super) struct Asking {
     is_over: bool,
 }
 
-impl Asking {
-    #[cfg(feature = "bindings")]
-    pub(super) fn ask_from(&mut self, first: u64) {
-        self.next = first;
-    }
-}
-
 /// Runs a future whose questions have keys of their own, which begin with `key`.
 #[cfg(feature = "bindings")]
 pub(in crate::server) async fn within<T>(key: &str, future: impl Future<Output = T>) -> T {
@@ -311,6 +304,12 @@ impl Context {
         let mut asking = self.asking();
         asking.is_over = true;
         asking.waiting.clear();
+    }
+
+    /// Numbers the questions of this context from here on.
+    #[cfg(feature = "bindings")]
+    pub(in crate::server) fn ask_from(&self, first: u64) {
+        self.asking().next = first;
     }
 
     fn asking(&self) -> MutexGuard<'_, Asking> {

@@ -88,7 +88,7 @@ impl CallContext {
 
     /// Returns whether the client declared a capability to answer questions.
     pub(crate) fn can_be_asked(&self) -> bool {
-        let declared = self.client.capabilities.as_ref().map_or("", |it| it.get());
+        let declared = self.client.capabilities.as_ref().map_or("", |declared| declared.get());
         ["elicitation", "sampling", "roots"].iter().any(|name| declared.contains(name))
     }
 
