@@ -52,7 +52,7 @@ pub(crate) fn remember(client: &Arc<Connected>) {
 /// Registers an upstream server whose connections must be closed before the process ends.
 pub(crate) fn remember_upstream(mounted: &Arc<Mounted>) {
     if let Some(running) = lock(&RUNNING).as_mut() {
-        running.upstreams.retain(|it| it.strong_count() > 0);
+        running.upstreams.retain(|upstream| upstream.strong_count() > 0);
         running.upstreams.push(Arc::downgrade(mounted));
     }
 }
@@ -79,9 +79,9 @@ pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
             let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));
             let upstreams = upstreams.iter().filter_map(Weak::upgrade);
             // The process is a server's, whose own client waits for its end.
-            let stopping = upstreams.map(|it| {
+            let stopping = upstreams.map(|upstream| {
                 tokio::spawn(async move {
-                    let _ = tokio::time::timeout(limit / 2, it.stop()).await;
+                    let _ = tokio::time::timeout(limit / 2, upstream.stop()).await;
                 })
             });
             let closing: Vec<_> = closing.chain(stopping).collect();

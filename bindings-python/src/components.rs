@@ -76,7 +76,7 @@ impl ServerComponents {
     /// Registers a source for changes, including those made since its snapshot.
     pub(crate) fn keep_informed(&self, source: &Arc<Source>) {
         let mut shared = self.lock();
-        shared.sources.retain(|it| it.strong_count() > 0);
+        shared.sources.retain(|source| source.strong_count() > 0);
         shared.sources.push(Arc::downgrade(source));
         let missed = Arc::clone(&shared.components);
         drop(shared);

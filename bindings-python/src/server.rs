@@ -209,7 +209,7 @@ impl NativeServer {
     /// Errors for method names for which middleware would never run.
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
-        self.components.snapshot().check_middleware(&methods).map_err(|it| raise(&it))
+        self.components.snapshot().check_middleware(&methods).map_err(|error| raise(&error))
     }
 
     /// Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
@@ -386,11 +386,11 @@ impl NativeServer {
         around: Py<PyAny>,
         expose: Py<PyAny>,
     ) -> PyResult<()> {
-        let settings =
-            ClientSettings::parse(options).map_err(|it| refused_option("Upstream", it))?;
+        let settings = ClientSettings::parse(options)
+            .map_err(|problem| refused_option("Upstream", problem))?;
         let around = self.handler(around, true, expose, None);
         let mounted = self.upstreams.mount(prefix, place.0.clone(), settings, around);
-        mounted.map_err(|it| raise(&it))?;
+        mounted.map_err(|error| raise(&error))?;
         self.components.expect_growth();
         Ok(())
     }
@@ -456,7 +456,7 @@ impl NativeServer {
         is_async: bool,
         change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> PyResult<()> {
-        let changed = self.components.change(is_async, change).map_err(|it| raise(&it))?;
+        let changed = self.components.change(is_async, change).map_err(|error| raise(&error))?;
         if let Some(components) = changed.filter(|_| self.components.is_served()) {
             py.detach(|| self.components.show(&components, list));
         }

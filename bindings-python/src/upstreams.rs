@@ -1,7 +1,7 @@
 //! The upstream servers of a Python server.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, btree_map::Entry},
     fmt,
     sync::{Arc, Mutex, Weak},
 };
@@ -28,7 +28,7 @@ use crate::{
 
 /// The servers that are mounted into one and that clients reach, by prefix.
 #[derive(Default)]
-pub(crate) struct Upstreams(Mutex<HashMap<String, Part>>);
+pub(crate) struct Upstreams(Mutex<BTreeMap<String, Part>>);
 
 struct Part {
     mounted: Arc<Mounted>,
@@ -54,9 +54,12 @@ impl Upstreams {
         });
         let mounted = Arc::new(Mounted::new(prefix, make()?, Some(make))?);
         let part = Part { mounted, around, wrapped: Vec::new() };
-        match lock(&self.0).insert(prefix.to_owned(), part) {
-            None => Ok(()),
-            Some(_) => Err(Error::misuse(format!(
+        match lock(&self.0).entry(prefix.to_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(part);
+                Ok(())
+            }
+            Entry::Occupied(_) => Err(Error::misuse(format!(
                 "an upstream server is mounted with the prefix {prefix:?} already: give this one another"
             ))),
         }
@@ -78,7 +81,7 @@ impl Upstreams {
         let parts = lock(&self.0);
         parts
             .get(&subject.part)
-            .is_some_and(|part| part.wrapped.iter().any(|it| it == subject.kind))
+            .is_some_and(|part| part.wrapped.iter().any(|kind| kind == subject.kind))
     }
 
     /// Reaches the servers, and runs the handlers of what they offer for this stream. Returns once they were tried, or after a

@@ -175,7 +175,7 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
     ]
 
 
-def test_a_server_that_is_down_is_named_and_takes_nobody_else_down(shelf: Command) -> None:
+def test_a_server_that_is_down_takes_nobody_else_down(shelf: Command) -> None:
     app = Server("desk")
     app.mount("gone", Upstream(["no-such-program-7"]))
     app.mount("shelf", Upstream(shelf))
@@ -193,6 +193,25 @@ def test_several_servers_of_a_configuration(shelf: Command, tmp_path: Path) -> N
         with SyncClient(app) as client:
             assert client.call_tool("all_a_greet", {"name": "Ada"}).text == "Hello, Ada!"
             assert client.call_tool("all_b_greet", {"name": "Eve"}).text == "Hello, Eve!"
+
+
+def test_a_file_is_read_once(shelf: Command, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {"command": shelf.argv[0], "args": list(shelf.argv[1:])}}}))
+    upstream = Upstream(path)
+    path.unlink()
+    assert "Upstream(" in repr(upstream)
+    app = Server("desk")
+    app.mount("all", upstream)
+    with SyncClient(app) as client:
+        assert client.call_tool("all_a_greet", {"name": "Ada"}).text == "Hello, Ada!"
+
+
+def test_a_prefix_that_is_taken_is_refused_and_its_server_stays(desk: Server[Any]) -> None:
+    with pytest.raises(ValueError, match="another"):
+        desk.mount("shelf", Upstream(["no-such-program-7"]))
+    with SyncClient(desk) as client:
+        assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
 
 
 @pytest.fixture
@@ -284,7 +303,8 @@ def test_a_server_with_upstream_servers_is_garbage_once_nobody_has_it(shelf: Com
     [
         (lambda: Upstream(Server("x")), TypeError, "mount it without Upstream"),
         (lambda: Upstream(["x"], on_log=print), TypeError, "leave on_log= out"),
-        (lambda: Upstream(["x"], timeot=3), TypeError, "timeout"),
+        (lambda: Upstream(["x"], timeot=3), TypeError, "^Upstream: .*'timeout'"),
+        (lambda: Upstream(["x"], client_info=3), TypeError, "^Upstream: client_info="),
         (lambda: Upstream([]), ValueError, "the program"),
         (lambda: Upstream("x"), ValueError, "URL"),
         (lambda: Server("x").mount(Upstream(["x"])), TypeError, "prefix"),

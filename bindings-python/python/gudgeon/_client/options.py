@@ -41,9 +41,9 @@ class Retry:
 
 
 class Options:
-    """The checked options of a client."""
+    """The checked options of a client, which messages call `subject`."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: dict[str, Any], subject: str = "Client") -> None:
         retry = given.get("retry")
         if isinstance(retry, dict):
             retry = Retry(**retry)
@@ -51,13 +51,14 @@ class Options:
         self._wire = {**given, "retry": retry._limits() if isinstance(retry, Retry) else retry}
         if auth is not None:
             self._wire["auth"] = auth._declared
-        check_options("client", "Client", self._wire)
+        check_options("client", subject, self._wire)
         self.given = given
+        self._subject = subject
         self.middleware = middleware_of(given.get("middleware"))
         self.callbacks: dict[str, Callable[..., Any]] = {name: it for name, it in given.items() if callable(it)}
         self.callbacks.pop("auth", None)
         for name, callback in self.callbacks.items():
-            check_takes(callback, "" if name == "roots" else "value", f"Client: the function of {name}=")
+            check_takes(callback, "" if name == "roots" else "value", f"{subject}: the function of {name}=")
         self.auth = auth
 
     def callback(self, kind: str) -> Callable[..., Any]:
@@ -71,12 +72,13 @@ class Options:
         if "clientInfo" in declared:
             from ..types import Implementation
 
-            declared["clientInfo"] = value_of(Implementation, declared["clientInfo"], "Client: client_info=").to_dict()
+            where = f"{self._subject}: client_info="
+            declared["clientInfo"] = value_of(Implementation, declared["clientInfo"], where).to_dict()
         roots = self.given.get("roots")
         callbacks = [*self.callbacks, *(["middleware"] if self.middleware else [])]
         return encode(
             {**declared, "roots": None if callable(roots) else roots, "callbacks": callbacks},
-            "Client: the options",
+            f"{self._subject}: the options",
         )
 
 

@@ -1,4 +1,4 @@
-"""Another server as a part of one of this program: its target, and the options of the client that reaches it."""
+"""A server that is mounted into one of this program: its target, and the options of the client that reaches it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from .exit import close_at_exit
 from .options import Options
 from .targets import InMemory, place_of
 
-# What these would get belongs to the clients of the server.
 _CALLBACKS = "the clients of the server answer its questions and get its messages: leave {name}= out"
 
 
 class Upstream:
-    """Another server, reached by a client, that becomes a part of a `Server`: `app.mount(Upstream(target), "prefix")`.
+    """A server that is mounted into another one: `app.mount("prefix", Upstream(target))`. A client reaches it.
 
     Its tools and prompts are offered as `prefix_name`, its resources with their URIs. Calls are passed on with their
     progress, log messages, `_meta` and cancellation, and results as they came. Its questions (elicitation, sampling,
@@ -31,50 +30,48 @@ class Upstream:
 
     Args:
         target: A URL, a command as a list of words or a `Command`, the Path of a program, or an entry of a host's
-            configuration. With several servers, by name, or the Path of a JSON file with them, the names are
-            `prefix_server_name`.
-        **options: Those of a `Client` that are no functions, such as `timeout=`, `headers=`, `auth=` and `revision=`.
+            configuration. With several servers, by name, or the Path of a JSON file with them, which is read at once,
+            the names are `prefix_server_name`.
+        **options: The options of a `Client`, such as `timeout=`, `headers=`, `auth=` and `revision=`, without its
+            middleware and callback functions.
 
     Raises:
         TypeError, ValueError: The target or an option can't be used.
 
     >>> from gudgeon import Server, Upstream
     >>> app = Server("desk")
-    >>> app.mount(Upstream(["uvx", "mcp-server-time"], timeout=10), "clock")
+    >>> app.mount("clock", Upstream(["uvx", "mcp-server-time"], timeout=10))
     """
 
-    __slots__ = ("_headers", "_options", "_target")
+    __slots__ = ("_headers", "_options", "_places")
 
     def __init__(self, target: Any, **options: Any) -> None:
         for name, value in options.items():
             if name == "middleware" or (callable(value) and name != "auth"):
                 raise TypeError(f"Upstream: {_CALLBACKS.format(name=name)}")
-        self._options = Options(options).to_json()
+        self._options = Options(options, "Upstream").to_json()
         self._headers = options.get("headers")
-        self._target = target
-        for _ in self._places():
-            pass
+        # Each with the name of its server if there are several.
+        self._places = tuple(self._placed(target))
 
     def __repr__(self) -> str:
         # Targets may hold secrets.
-        return f"Upstream({', '.join(place.name for _, place in self._places())})"
+        return f"Upstream({', '.join(place.name for _, place in self._places)})"
 
     def _mount_into(self, native: Any, prefix: str, around: Callable[[str], Any], expose: tuple[Any, ...]) -> list[str]:
         """Mounts its servers into the native half of a server; returns their prefixes there.
 
-        `around(rest)` is the function that runs middleware around calls of the server with this rest of the prefix.
+        `around(rest)` returns the function that runs middleware around calls of the server whose prefix ends in `rest`.
         """
         close_at_exit()
         prefixes = []
-        for name, place in self._places():
+        for name, place in self._places:
             rest = "" if name is None else f"_{name}"
             native.mount_upstream(prefix + rest, place, self._options, around(rest), expose)
             prefixes.append(prefix + rest)
         return prefixes
 
-    def _places(self) -> Iterator[tuple[str | None, Place]]:
-        """Returns the places of its servers, each with its name if there are several."""
-        target = self._target
+    def _placed(self, target: Any) -> Iterator[tuple[str | None, Place]]:
         if isinstance(target, PathLike) and Path(fspath(target)).suffix.lower() == ".json":
             path = fspath(target)
             yield from self._named(decode(group_file(path, Path(path).read_bytes())))
