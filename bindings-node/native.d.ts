@@ -355,6 +355,14 @@ export declare class NativeServer {
   updated(uri: string): void
   /** Notifies clients that the page of this elicitation is completed. */
   pageDone(page: string): void
+  /**
+   * Mounts the server at a place, which a client with these settings, JSON, reaches. `around` is the handler that runs
+   * middleware around its calls, `ask` gets what the client asks the program, and `connect` the connections that the settings'
+   * `fetch` serves.
+   */
+  mountUpstream(prefix: string, place: NativePlace, settings: string, around: number, ask: (question: NativeSignInQuestion) => void, connect: (connection: NativeConnection) => void): void
+  /** Has middleware run around these kinds of registrations of a mounted upstream server. */
+  wrapUpstream(prefix: string, kinds: Array<string>): void
   /** Returns the key of a registration of this kind in the server that its server is mounted into. */
   static mountedKey(kind: string, prefix: string, key: string): string
   /** Errors for a server that can't be mounted into this one. */
@@ -363,6 +371,16 @@ export declare class NativeServer {
   declareMounted(inner: NativeServer): void
   /** Errors if no name can begin with this prefix. */
   static checkPrefix(prefix: string): void
+}
+
+/** A question of the client of an upstream server to the program, which helps it to sign in. */
+export declare class NativeSignInQuestion {
+  /** Returns the operation that the client needs, JSON. */
+  params(): string
+  /** Answers with JSON. Returns the problem of a value that is no answer. */
+  answer(given: string): string | null
+  /** Refuses; the reason is `{"kind", "message", "code"?, "data"?}` or `{"name"}`. */
+  refuse(reason: string): void
 }
 
 /** An operation on the program's store. */
@@ -462,6 +480,21 @@ export declare class NativeWorkQueue {
   close(): void
   /** Returns the other end of an in-memory stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
+  /**
+   * Reaches the upstream servers, and runs the handlers of what they offer. Resolves once they were tried, or after a while;
+   * null if there are none.
+   */
+  reachUpstreams(): Promise<void> | null
+  /**
+   * Returns the registration of the native handler that the middleware of a call runs around: its kind, its key in the server
+   * that it belongs to (of a template empty), and the argument of a completion; null if there is none.
+   */
+  nativeSubject(slot: number): Array<string> | null
+  /**
+   * Passes a call on to the native handler that its middleware runs around, with this input, JSON. Resolves with the result
+   * and the failure, JSON, one of which is null.
+   */
+  passOn(slot: number, input: string): Promise<[string | null, string | null]>
 }
 
 /** A server that could not be started: its name in the group, and the reason. */
@@ -485,6 +518,12 @@ export interface NativeArrival {
   prefix: string
   /** `true` if clients reach the host by https. */
   isEncrypted: boolean
+}
+
+/** A connection of a client that the program serves: a file descriptor that it owns, and the origin of the URLs. */
+export interface NativeConnection {
+  fd: number
+  origin: string
 }
 
 /** The effects of a message, in this order. */

@@ -5,7 +5,10 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use gudgeon::{
-    bindings::waiting::{AskedTogether, Waiting},
+    bindings::{
+        upstreams::Upstreams,
+        waiting::{AskedTogether, Waiting},
+    },
     driver::Work,
     engine::{Effect, HostRequest, Run, RunId, Ticket},
     error::Fault,
@@ -13,7 +16,8 @@ use gudgeon::{
         Id, Question,
         json::{self, ObjectWriter},
     },
-    router::{Failure, visibility_question},
+    router::{Failure, Handler, visibility_question},
+    server::native_subject,
     session::server::CallContext,
 };
 use rustc_hash::FxHashMap;
@@ -59,6 +63,8 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 struct Call {
     context: CallContext,
+    /// The handler around which the middleware runs, if that is a native one.
+    native: Option<Handler>,
     /// The place of the entry that starts it; `None` if that has a batch of its own.
     start: Option<Place>,
 }
@@ -88,6 +94,8 @@ pub(crate) struct Batches {
     overtaken_by: usize,
     /// The handler that answers which components a caller sees.
     visibility_filter: VisibilityFilter,
+    /// They know the middleware around native handlers.
+    upstreams: Option<Arc<Upstreams>>,
     calls: FxHashMap<u64, Call>,
     /// The large strings of inputs that JavaScript has not taken, by slot.
     large_texts: FxHashMap<u64, LargeTexts>,
@@ -98,6 +106,11 @@ pub(crate) struct Batches {
 impl Batches {
     pub(crate) fn new(visibility_filter: VisibilityFilter, later_first: bool) -> Self {
         Self { later_first, visibility_filter, ..Self::default() }
+    }
+
+    /// Runs middleware around the native handlers of these servers.
+    pub(crate) fn with_upstreams(self, upstreams: Arc<Upstreams>) -> Self {
+        Self { upstreams: Some(upstreams), ..self }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -182,6 +195,11 @@ impl Batches {
         self.calls.get(&slot).map(|call| &call.context)
     }
 
+    /// Returns the native handler that the middleware in this slot runs around.
+    pub(crate) fn native_handler(&self, slot: u64) -> Option<&Handler> {
+        self.calls.get(&slot)?.native.as_ref()
+    }
+
     /// Begins to ask questions of a handler; `None` if it has ended.
     pub(crate) fn ask(
         &mut self,
@@ -217,9 +235,20 @@ impl Batches {
     }
 
     fn push_run(&mut self, run: Run) {
-        if let Some(handler) = index(&run.handler) {
-            self.push_start(run.id.0, handler, &run.input, run.context);
+        let Run { id, handler, input, context, .. } = run;
+        match index(&handler) {
+            Some(handler) => self.push_start(id.0, handler, None, &input, context),
+            None => {
+                if let Some(around) = self.around(&handler) {
+                    self.push_start(id.0, around, Some(handler), &input, context);
+                }
+            }
         }
+    }
+
+    /// Returns the index of the handler that runs middleware around a native one.
+    fn around(&self, handler: &Handler) -> Option<u32> {
+        index(&self.upstreams.as_ref()?.around(native_subject(handler)?)?)
     }
 
     fn push_host_request(&mut self, ticket: Ticket, request: HostRequest) {
@@ -232,11 +261,18 @@ impl Batches {
         };
         // Without a filter nothing is answered: the components stay hidden, once the time limit of the request has come.
         if let Some(handler) = handler {
-            self.push_start(HOST_SLOTS + ticket.0, handler, &input, context);
+            self.push_start(HOST_SLOTS + ticket.0, handler, None, &input, context);
         }
     }
 
-    fn push_start(&mut self, slot: u64, handler: u32, input: &str, context: CallContext) {
+    fn push_start(
+        &mut self,
+        slot: u64,
+        handler: u32,
+        native: Option<Handler>,
+        input: &str,
+        context: CallContext,
+    ) {
         let names = self.large_texts.get(&slot).map(LargeTexts::names);
         let start = if self.later_first && names.is_some() {
             let mut batch = String::with_capacity(input.len() + 256);
@@ -249,7 +285,7 @@ impl Batches {
             write_start(batch, slot, handler, input, &context, names.as_deref());
             Some(self.place_in_last_batch(written))
         };
-        self.calls.insert(slot, Call { context, start });
+        self.calls.insert(slot, Call { context, native, start });
     }
 
     fn cancel(&mut self, slot: u64) {

@@ -34,6 +34,7 @@ mod work_queue;
 mod stream;
 mod test_mode;
 mod unread;
+mod upstreams;
 mod verifier;
 mod watchdog;
 

@@ -98,16 +98,14 @@ impl NativeListening {
         let options = ListenOptions { max_message, ..given.listen() };
         let runtime = runtime(given.io_threads.unwrap_or(1))
             .map_err(|it| error::io("no thread could be started to listen with", it))?;
-        let (shared, listens) = served.open(|components, filter| {
+        let (shared, listens) = served.open(|components| {
             let listens = Arc::new(Listens {
                 server: EndpointServer::new(components, config),
                 listening: OnceLock::new(),
                 runtime: Mutex::new(Some(runtime)),
             });
-            (
-                Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn ServerIo>, filter, wake)),
-                listens,
-            )
+            let io = Arc::clone(&listens) as Arc<dyn ServerIo>;
+            (Arc::new(Shared::new(io, served.clone(), wake)), listens)
         });
         Ok(Self { shared, listens, address, options })
     }
@@ -166,7 +164,7 @@ async fn wake_event_loop(shared: Weak<Shared>, queued: Arc<Notify>) {
 }
 
 impl ServerIo for Listens {
-    fn endpoint(&self) -> &EndpointServer {
+    fn endpoint(&self) -> &Arc<EndpointServer> {
         &self.server
     }
 

@@ -253,10 +253,10 @@ impl NativeMounted {
         let mut config = given.endpoint(anywhere);
         config.auth = auth;
         let waiting = Arc::new(Waiting::default());
-        let (shared, endpoint) = served.open(|components, filter| {
+        let (shared, endpoint) = served.open(|components| {
             let endpoint = EndpointServer::new(components, config);
             let mounted = Mounted { server: Arc::clone(&endpoint), waiting: Arc::clone(&waiting) };
-            (Arc::new(Shared::new(Arc::new(mounted), filter, wake)), endpoint)
+            (Arc::new(Shared::new(Arc::new(mounted), served.clone(), wake)), endpoint)
         });
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
@@ -345,7 +345,7 @@ struct Mounted {
 }
 
 impl ServerIo for Mounted {
-    fn endpoint(&self) -> &EndpointServer {
+    fn endpoint(&self) -> &Arc<EndpointServer> {
         &self.server
     }
 

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use gudgeon::{
-    error::Error,
-    router::{Components, Handler},
+    bindings::upstreams::Upstreams,
+    driver::{EndpointServer, Work},
+    error::{Error, Language},
+    router::{Components, Handler, List, Registrar},
     session::server::ListKind,
 };
 
@@ -13,10 +15,15 @@ use crate::{
     shared::{Shared, lock},
 };
 
+/// The components of one server. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct ServedComponents(Arc<Inner>);
+
 #[derive(Debug)]
-pub(crate) struct ServedComponents {
+struct Inner {
     state: Mutex<State>,
     visibility_filter: VisibilityFilter,
+    upstreams: Arc<Upstreams>,
 }
 
 #[derive(Debug)]
@@ -28,34 +35,51 @@ struct State {
 impl ServedComponents {
     pub(crate) fn new(components: Components) -> Self {
         let state = State { components: Arc::new(components), served: Vec::new() };
-        Self { state: Mutex::new(state), visibility_filter: VisibilityFilter::default() }
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            visibility_filter: VisibilityFilter::default(),
+            upstreams: Arc::new(Upstreams::new(Language::TypeScript)),
+        }))
     }
 
     pub(crate) fn components(&self) -> Arc<Components> {
-        Arc::clone(&lock(&self.state).components)
+        Arc::clone(&lock(&self.0.state).components)
+    }
+
+    pub(crate) fn visibility_filter(&self) -> &VisibilityFilter {
+        &self.0.visibility_filter
+    }
+
+    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.0.upstreams
     }
 
     /// Opens a server with the current components; it receives changes for as long as it lives.
     pub(crate) fn open<T>(
         &self,
-        make: impl FnOnce(Arc<Components>, VisibilityFilter) -> (Arc<Shared>, T),
+        make: impl FnOnce(Arc<Components>) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
-        let mut state = lock(&self.state);
-        let (shared, rest) =
-            make(Arc::clone(&state.components), Arc::clone(&self.visibility_filter));
-        state.served.retain(|it| it.strong_count() > 0);
+        let mut state = lock(&self.0.state);
+        let (shared, rest) = make(Arc::clone(&state.components));
+        state.served.retain(|served| served.strong_count() > 0);
         state.served.push(Arc::downgrade(&shared));
         (shared, rest)
     }
 
     /// Sets the visibility filter. Only the first call has an effect.
     pub(crate) fn set_visibility_filter(&self, filter: Handler) {
-        self.visibility_filter.get_or_init(|| filter);
+        self.0.visibility_filter.get_or_init(|| filter);
     }
 
-    /// Returns everything that is served at the moment.
-    pub(crate) fn served(&self) -> Vec<Arc<Shared>> {
-        lock(&self.state).served.iter().filter_map(Weak::upgrade).collect()
+    /// Calls everything that is served at the moment.
+    pub(crate) fn call_all(&self, call: impl Fn(&EndpointServer)) {
+        let served: Vec<_> = lock(&self.0.state).served.iter().filter_map(Weak::upgrade).collect();
+        for served in served {
+            served.call(|endpoint| {
+                call(endpoint);
+                Work::default()
+            });
+        }
     }
 
     /// Changes the components and notifies all servers of the changed list, unless the change had no effect.
@@ -64,7 +88,7 @@ impl ServedComponents {
         list: Option<ListKind>,
         change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        let mut state = lock(&self.state);
+        let mut state = lock(&self.0.state);
         if !change(Arc::make_mut(&mut state.components))? {
             return Ok(());
         }
@@ -72,5 +96,28 @@ impl ServedComponents {
             served.set_components(Arc::clone(&state.components), list);
         }
         Ok(())
+    }
+}
+
+/// Upstream servers change them, from the thread of the clients.
+impl Registrar for ServedComponents {
+    fn change(
+        &self,
+        list: List,
+        change: &mut dyn FnMut(&mut Components) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        Self::change(self, Some(list.kind()), change)
+    }
+
+    fn expect_growth(&self) {
+        Arc::make_mut(&mut lock(&self.0.state).components).expect_growth();
+    }
+
+    fn updated(&self, uri: &str) {
+        self.call_all(|endpoint| endpoint.updated(uri));
+    }
+
+    fn page_done(&self, page: &str) {
+        self.call_all(|endpoint| endpoint.page_done(page));
     }
 }

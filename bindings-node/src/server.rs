@@ -7,12 +7,12 @@ use std::sync::{
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    driver::{EndpointServer, Work},
+    bindings::client_settings::ClientSettings,
     error::Error,
     protocol::json,
     router::{
-        self, AnyRegistry, Changes, Components, Definition, List, Middleware, ResultBuilder,
-        Visibility, find_resource,
+        self, AnyRegistry, Changes, Components, Definition, List, Middleware, Registrar as _,
+        ResultBuilder, Visibility, find_resource,
     },
     transport::stdio,
 };
@@ -20,6 +20,7 @@ use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use crate::{
+    client::{NativePlace, refused_value},
     declare,
     error::{io, misuse},
     handler::{Dropped, index},
@@ -30,6 +31,7 @@ use crate::{
     store::{NativeStoreCall, NodeStore},
     stream,
     test_mode::NativeTestMode,
+    upstreams::{NativeConnection, NativeSignInQuestion, asking, connecting},
     verifier::{NativeVerification, NodeVerifier},
     work_queue::NativeWorkQueue,
 };
@@ -270,13 +272,44 @@ impl NativeServer {
     /// Notifies subscribers that this resource has changed.
     #[napi(catch_unwind)]
     pub fn updated(&self, uri: String) {
-        self.call_all(|it| it.updated(&uri));
+        self.served.call_all(|endpoint| endpoint.updated(&uri));
     }
 
     /// Notifies clients that the page of this elicitation is completed.
     #[napi(catch_unwind)]
     pub fn page_done(&self, page: String) {
-        self.call_all(|it| it.page_done(&page));
+        self.served.call_all(|endpoint| endpoint.page_done(&page));
+    }
+
+    /// Mounts the server at a place, which a client with these settings, JSON, reaches. `around` is the handler that runs
+    /// middleware around its calls, `ask` gets what the client asks the program, and `connect` the connections that the settings'
+    /// `fetch` serves.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "prefix: string, place: NativePlace, settings: string, around: number, ask: (question: NativeSignInQuestion) => void, connect: (connection: NativeConnection) => void"
+    )]
+    pub fn mount_upstream(
+        &self,
+        prefix: String,
+        place: &NativePlace,
+        settings: String,
+        around: u32,
+        ask: Function<'_, NativeSignInQuestion, ()>,
+        connect: Function<'_, NativeConnection, ()>,
+    ) -> napi::Result<()> {
+        let settings = ClientSettings::parse(settings.as_bytes()).map_err(refused_value)?;
+        let (around, ask) = (self.dropped.handler(around), asking(&ask)?);
+        let adapt = connecting(&settings, &connect)?;
+        let (place, upstreams) = (place.0.clone(), self.served.upstreams());
+        upstreams.mount(&prefix, place, settings, around, ask, adapt).map_err(misuse)?;
+        self.served.expect_growth();
+        Ok(())
+    }
+
+    /// Has middleware run around these kinds of registrations of a mounted upstream server.
+    #[napi(catch_unwind)]
+    pub fn wrap_upstream(&self, prefix: String, kinds: Vec<String>) {
+        self.served.upstreams().wrap(&prefix, kinds);
     }
 
     /// Returns the key of a registration of this kind in the server that its server is mounted into.
@@ -321,14 +354,5 @@ impl NativeServer {
         let list = List::of_kind(kind).map_err(misuse)?;
         let change = |components: &mut Components| change(components.list_mut(list));
         self.served.change(Some(list.kind()), change).map_err(misuse)
-    }
-
-    fn call_all(&self, call: impl Fn(&EndpointServer)) {
-        for served in self.served.served() {
-            served.call(|endpoint| {
-                call(endpoint);
-                Work::default()
-            });
-        }
     }
 }

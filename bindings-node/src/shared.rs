@@ -10,6 +10,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::upstreams::UpstreamServing,
     driver::{EndpointServer, Watchdog, Work},
     engine::{HostReply, RunId},
     router::Components,
@@ -22,10 +23,11 @@ use napi::{
 
 use crate::{
     batch::{Batches, Origin},
-    handler::VisibilityFilter,
+    handler::index,
     large_text::LargeText,
     large_texts::LargeTexts,
     reply,
+    served_components::ServedComponents,
     session_numbers::SessionNumbers,
 };
 
@@ -38,13 +40,15 @@ pub(crate) type Wake<const WEAK: bool = false> =
 
 /// The IO side of a server. None of its methods block.
 pub(crate) trait ServerIo: Send + Sync {
-    fn endpoint(&self) -> &EndpointServer;
+    fn endpoint(&self) -> &Arc<EndpointServer>;
     /// Returns `true` if several clients call, which don't wait for each other's large inputs.
     fn has_several_clients(&self) -> bool;
     /// Called when there may be something to write.
     fn flush(&self);
     /// Called when the event loop has taken a batch and the queue is short again.
     fn queue_shortened(&self) {}
+    /// Called when the upstream servers have been reached, or were tried for long enough.
+    fn upstreams_were_tried(&self) {}
     /// Called with the latest time at which the server must be ticked.
     fn wake_at(&self, deadline: Instant);
     /// Returns `true` if a handler may send more.
@@ -58,6 +62,9 @@ pub(crate) trait ServerIo: Send + Sync {
 
 /// Shared by the reading threads and the event loop.
 pub(crate) struct Shared {
+    pub(crate) components: ServedComponents,
+    /// Runs native handlers, while there are upstream servers.
+    pub(crate) upstream_serving: Mutex<Option<UpstreamServing>>,
     io: Mutex<Option<Arc<dyn ServerIo>>>,
     pub(crate) batches: Mutex<Batches>,
     pub(crate) session_numbers: Mutex<SessionNumbers>,
@@ -70,14 +77,18 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new<const WEAK: bool>(
         io: Arc<dyn ServerIo>,
-        visibility_filter: VisibilityFilter,
+        components: ServedComponents,
         wake: Wake<WEAK>,
     ) -> Self {
         let wake = move || {
             wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let batches = Batches::new(visibility_filter, io.has_several_clients());
+        let filter = Arc::clone(components.visibility_filter());
+        let batches = Batches::new(filter, io.has_several_clients())
+            .with_upstreams(Arc::clone(components.upstreams()));
         Self {
+            components,
+            upstream_serving: Mutex::default(),
             io: Mutex::new(Some(io)),
             batches: Mutex::new(batches),
             session_numbers: Mutex::default(),
@@ -158,8 +169,10 @@ impl Shared {
         if work.is_empty() {
             return false;
         }
+        // The middleware around a native handler passes its whole input on.
         let large_texts = work
             .runs_mut()
+            .filter(|run| index(&run.handler).is_some())
             .filter_map(|run| LargeTexts::take_out_of(&mut run.input).map(|texts| (run.id, texts)));
         // Ahead of the lock, which the event loop waits for.
         let large_texts: Vec<_> = large_texts.collect();
@@ -229,6 +242,7 @@ impl Shared {
 
     pub(crate) fn close(&self) {
         lock(&self.wake).take();
+        drop(lock(&self.upstream_serving).take());
         let io = lock(&self.io).take();
         if let Some(io) = io {
             io.stop();

@@ -33,6 +33,8 @@ pub(crate) struct Stream {
     pub(crate) connection: Arc<StreamConnection>,
     /// Wakes the reader.
     waker: PipeWriter,
+    /// `true` while upstream servers are being reached, whose tools the peer may call with its first message.
+    is_starting: AtomicBool,
     paused: AtomicBool,
     stopped: AtomicBool,
 }
@@ -64,8 +66,9 @@ pub(crate) fn open_memory(
 }
 
 impl Stream {
+    /// Returns whether the reader waits.
     pub(crate) fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::SeqCst)
+        self.paused.load(Ordering::SeqCst) || self.is_starting.load(Ordering::SeqCst)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -79,7 +82,7 @@ impl Stream {
 }
 
 impl ServerIo for Stream {
-    fn endpoint(&self) -> &EndpointServer {
+    fn endpoint(&self) -> &Arc<EndpointServer> {
         self.connection.server()
     }
 
@@ -92,6 +95,11 @@ impl ServerIo for Stream {
     }
 
     fn queue_shortened(&self) {
+        self.wake_reader();
+    }
+
+    fn upstreams_were_tried(&self) {
+        self.is_starting.store(false, Ordering::SeqCst);
         self.wake_reader();
     }
 
@@ -128,16 +136,18 @@ fn attach<const WEAK: bool>(
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
     let (wake_ups, waker) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
-    let (shared, stream) = served.open(|components, filter| {
+    let (shared, stream) = served.open(|components| {
         let connection = match test {
             None => StreamConnection::new(components, output),
             Some((mode, facts)) => {
                 StreamConnection::for_test(components, output, mode, Some(facts))
             }
         };
-        let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
-        let stream = Arc::new(Stream { connection, waker, paused, stopped });
-        (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn ServerIo>, filter, wake)), stream)
+        let is_starting = AtomicBool::new(!served.upstreams().mounted().is_empty());
+        let (paused, stopped) = Default::default();
+        let stream = Arc::new(Stream { connection, waker, is_starting, paused, stopped });
+        let io = Arc::clone(&stream) as Arc<dyn ServerIo>;
+        (Arc::new(Shared::new(io, served.clone(), wake)), stream)
     });
     read_in_thread(Arc::clone(&shared), stream, input, wake_ups, max_message)?;
     Ok(shared)

@@ -7,7 +7,7 @@ import {
   type PromptResult, promptResultFromWire, type ResourceResult, resourceResultFromWire, type ToolResult,
 } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
-import { credentialsOf, type Credentials } from "./model/sign-in.js";
+import { credentialsOf } from "./model/sign-in.js";
 import type { CallOptions, ClientOptions, InputRequired, RequestOptions, SubscribeOptions, Subscription, Target } from "./model/types/client.js";
 import type {
   Completion, Implementation, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
@@ -20,10 +20,11 @@ import { checkCallOptions, checkClientOptions, checkRequestOptions } from "./cli
 import { inputRequiredFromWire } from "./client/questions.js";
 import { entriesOf, type Listing, pageOf, PROMPTS, received, RESOURCE_TEMPLATES, RESOURCES, TOOLS } from "./client/received.js";
 import { toolResult } from "./client/result.js";
+import { settingsOf } from "./client/settings.js";
 import { Subscribing } from "./client/subscription.js";
 import { reach, type OpenedTarget } from "./client/target.js";
 import { type ToolCall, toolCall, type ToolCallArguments } from "./client/tool-call.js";
-import { ClientWire, withoutLimit } from "./client/wire.js";
+import { ClientWire } from "./client/wire.js";
 import type { NativeClient } from "./native.js";
 
 type Wire = Record<string, unknown>;
@@ -425,41 +426,6 @@ function failureOf({ served, isInMemory }: OpenedTarget): () => Promise<unknown>
 
 /** The options of a call without options; they need no check. */
 const NONE = {};
-
-function settingsOf(options: ClientOptions, place: string, credentials: Credentials | undefined): string {
-  const {
-    revision, retry, timeoutMs, maxTimeoutMs, connectTimeoutMs, clientInfo, extensions, experimental, maxMessage, maxRounds, allowedUrlSchemes,
-    validate, cacheResults, roots, ca, certificate,
-  } = options;
-  const settings = {
-    revision,
-    retry: isObject(retry) ? { ...retry, deadlineMs: withoutLimit(retry.deadlineMs) } : retry,
-    timeoutMs: withoutLimit(timeoutMs),
-    maxTimeoutMs: withoutLimit(maxTimeoutMs),
-    connectTimeoutMs: withoutLimit(connectTimeoutMs),
-    clientInfo,
-    extensions,
-    experimental,
-    maxMessage,
-    maxRounds,
-    allowedUrlSchemes,
-    validate,
-    cacheResults,
-    ca: pemOf(ca),
-    certificate: certificate && { cert: pemOf(certificate.cert), key: pemOf(certificate.key) },
-    auth: credentials?.declared,
-    callbacks: Object.entries(options).flatMap(([name, value]) =>
-      (typeof value === "function" && name !== "auth") || (name === "middleware" && options.middleware?.length) ? [name] : [],
-    ),
-    roots: typeof roots === "function" ? undefined : roots,
-  };
-  return toJson(settings, `${place}, the options`);
-}
-
-/** Returns a PEM file as the native half reads it: a path or text, or the text in bytes. */
-function pemOf(given: string | Uint8Array | undefined): string | { text: string } | undefined {
-  return given instanceof Uint8Array ? { text: new TextDecoder().decode(given) } : given;
-}
 
 function argumentsOf(name: string): string {
   return `the arguments of tool ${JSON.stringify(name)}`;

@@ -10,7 +10,7 @@ export { cancelled, declined } from "./model/questions.js";
 export { PromptResult, ResourceResult, ToolResult } from "./model/results.js";
 export { FastMCP, McpServer } from "./model/sdk-names.js";
 export type {
-  CallOptions, Change, ClientMiddleware, ClientOptions, ClientRequest, Command, ElicitRequest, InputRequired, Progress, RequestOptions, SampleRequest, SubscribeOptions, Subscription, Target,
+  CallOptions, Change, ClientMiddleware, ClientOptions, ClientRequest, Command, ElicitRequest, InputRequired, Progress, RequestOptions, SampleRequest, SubscribeOptions, Subscription, Target, Upstream, UpstreamOptions, UpstreamTarget,
 } from "./model/types/client.js";
 export type {
   Completion, Implementation, Json, LogLevel, Page, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
@@ -32,6 +32,7 @@ export { jsonSchema } from "./schema/compile.js";
 export { currentContext } from "./call/current.js";
 export { resolveInside } from "./call/paths.js";
 export { middleware } from "./server/middleware.js";
+export { upstream } from "./client/upstream.js";
 export { Client } from "./client.js";
 export { ClientGroup } from "./client-group.js";
 export { Server } from "./server.js";

@@ -8,6 +8,7 @@ import { display } from "./model/display.js";
 import { setServeInMemory } from "./model/in-memory.js";
 import type { PromptResult } from "./model/results.js";
 import { explainSdkNames } from "./model/sdk-names.js";
+import type { Upstream } from "./model/types/client.js";
 import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Tool } from "./model/types/components.js";
 import type { Message } from "./model/types/content.js";
 import type { Context, Given, Middleware, Reply, ServerMembers } from "./model/types/context.js";
@@ -16,6 +17,7 @@ import type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOp
 import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
 import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
+import { upstreamOf } from "./model/upstream.js";
 import { isObject } from "./model/values.js";
 import { checked, native } from "./native.js";
 import { coreOf, ServerCore, setCore } from "./server/core.js";
@@ -249,19 +251,25 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Adds all components of another server, now and later: `add` becomes `prefix_add`, URIs stay.
+   * Adds all components of another server, now and later: `add` becomes `prefix_add`, URIs stay. The other server is one of this
+   * program, or `upstream(target)`, which a client reaches.
    *
    * @param prefix - The prefix of the names: letters, digits, `_`, `-` and `.`. It may also be the second argument.
    * @throws TypeError if the prefix has other characters, a name is taken, the server would contain itself, the other
    *   server has `auth`, or it has a lifespan and this one is being served.
    */
-  mount(prefix: string, other: AnyServer): this;
-  mount(other: AnyServer, prefix: string): this;
-  mount(...given: [string, AnyServer] | [AnyServer, string]): this {
-    const [prefix, other] = (typeof given[1] === "string" ? [given[1], given[0]] : given) as [string, AnyServer];
+  mount(prefix: string, other: AnyServer | Upstream): this;
+  mount(other: AnyServer | Upstream, prefix: string): this;
+  mount(...given: [string, AnyServer | Upstream] | [AnyServer | Upstream, string]): this {
+    const [prefix, other] = (typeof given[1] === "string" ? [given[1], given[0]] : given) as [string, AnyServer | Upstream];
     const place = `mount(${display(prefix)})`;
     if (typeof prefix !== "string") throw new TypeError(`${place}: the prefix must be a string, as in mount("shelf", other)`);
     checked(place, () => native().NativeServer.checkPrefix(prefix));
+    const servers = upstreamOf(other);
+    if (servers) {
+      this.#core.addUpstream(place, prefix, servers);
+      return this;
+    }
     const core = coreOf(other, place);
     core.mountInto(this.#core, prefix);
     this.#core.mounted.push(core);

@@ -9,6 +9,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::upstreams::outcome_json,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
     server::native_subject,
@@ -34,7 +35,6 @@ use crate::{
     handler::Registered,
     handler_run::HandlerRun,
     stream::{DeferredCall, Stream, lock},
-    upstreams,
 };
 
 /// The context of one call.
@@ -95,18 +95,19 @@ impl Call {
     /// called with one of both, as JSON; from any thread.
     fn pass_on(&self, input: &[u8], resolve: Py<PyAny>) -> PyResult<()> {
         let input = String::from_utf8(input.to_vec())?;
-        let native = lock(&self.stream.native);
-        let (Some(serving), Some(handler)) = (&*native, &self.run.native) else {
+        let serving = lock(&self.stream.upstream_serving);
+        let (Some(serving), Some(handler)) = (&*serving, &self.run.native) else {
             return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
         };
         let done = Box::new(move |outcome| {
             Python::attach(|py| {
-                if let Err(error) = calling::call(resolve.bind(py), upstreams::outcome(outcome)) {
+                if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
                     error.write_unraisable(py, None);
                 }
             });
         });
-        serving.pass_on(self.run.id, self.run.look(CallContext::clone), handler, input, done);
+        let context = self.run.look(CallContext::clone);
+        serving.native().pass_on(self.run.id, context, handler, input, done);
         Ok(())
     }
 

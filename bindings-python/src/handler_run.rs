@@ -7,13 +7,14 @@ use std::sync::{
 };
 
 use gudgeon::{
+    bindings::upstreams::Upstreams,
     engine::{Run, RunId},
     router,
     server::native_subject,
     session::server::CallContext,
 };
 
-use crate::{handler::Handler, stream::lock, upstreams::Upstreams};
+use crate::{handler::Handler, stream::lock};
 
 /// A handler that is queued, runs, or waits for its client.
 #[derive(Debug)]
@@ -41,7 +42,10 @@ impl HandlerRun {
         let Run { id, handler, input, context, is_notification, .. } = run;
         let (handler, native) = match Arc::downcast(handler) {
             Ok(own) => (own, None),
-            Err(native) => (upstreams.around(native_subject(&native)?)?, Some(native)),
+            Err(native) => {
+                let around = upstreams.around(native_subject(&native)?)?;
+                (Arc::downcast(around).ok()?, Some(native))
+            }
         };
         Some(Arc::new(Self {
             id,

@@ -7,9 +7,9 @@ use std::{
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    bindings::{client_settings::ClientSettings, http_options::HttpOptions},
+    bindings::{client_settings::ClientSettings, http_options::HttpOptions, upstreams::Upstreams},
     driver::EndpointServer,
-    error::Error,
+    error::{Error, Language},
     http::EndpointConfig,
     protocol::Response,
     router::{
@@ -37,7 +37,7 @@ use crate::{
     store::PythonStore,
     stream::{Stream, lock},
     test_serving::TestServing,
-    upstreams::Upstreams,
+    upstreams,
     verifier::PythonVerifier,
 };
 
@@ -66,7 +66,7 @@ impl NativeServer {
         let limits = Limits::new(options.max_message, options.threads, options.io_threads);
         Ok(Self {
             components: ServerComponents::new(Components::new(server)),
-            upstreams: Arc::default(),
+            upstreams: Arc::new(Upstreams::new(Language::Python)),
             visibility_filter: Arc::default(),
             limits,
             auth: OnceLock::new(),
@@ -376,8 +376,8 @@ impl NativeServer {
     }
 
     /// Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
-    /// that runs middleware around its calls.
-    #[pyo3(signature = (prefix, place, options, around, expose))]
+    /// that runs middleware around its calls; `ask(question)` answers what the client asks the program, on any thread.
+    #[pyo3(signature = (prefix, place, options, around, expose, ask))]
     fn mount_upstream(
         &self,
         prefix: &str,
@@ -385,11 +385,13 @@ impl NativeServer {
         options: &[u8],
         around: Py<PyAny>,
         expose: Py<PyAny>,
+        ask: Py<PyAny>,
     ) -> PyResult<()> {
         let settings = ClientSettings::parse(options)
             .map_err(|problem| refused_option("Upstream", problem))?;
         let around = self.handler(around, true, expose, None);
-        let mounted = self.upstreams.mount(prefix, place.0.clone(), settings, around);
+        let (place, ask) = (place.0.clone(), upstreams::asking(ask));
+        let mounted = self.upstreams.mount(prefix, place, settings, around, ask, |builder| builder);
         mounted.map_err(|error| raise(&error))?;
         self.components.expect_growth();
         Ok(())
@@ -483,7 +485,7 @@ impl NativeServer {
 
     /// Starts what a stream needs before its first call.
     pub(crate) fn ready(&self, py: Python<'_>, stream: &Arc<Stream>) -> PyResult<()> {
-        self.upstreams.start(py, &self.components, stream)
+        upstreams::start(py, &self.components, stream)
     }
 
     pub(crate) fn upstreams(&self) -> Arc<Upstreams> {

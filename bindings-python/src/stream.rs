@@ -11,10 +11,10 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::upstreams::{UpstreamServing, Upstreams},
     driver::{Watchdog, Work},
     engine::{Effect, RunId, Ticket},
     router::Failure,
-    server::NativeServing,
 };
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -33,7 +33,6 @@ use crate::{
     serving_limits::Limits,
     session_values::SessionValues,
     source::Source,
-    upstreams::Upstreams,
     waker::Waker,
 };
 
@@ -47,8 +46,8 @@ pub(crate) struct Stream {
     pub(crate) limits: Limits,
     pub(crate) visibility_filter: VisibilityFilter,
     pub(crate) upstreams: Arc<Upstreams>,
-    /// The runner of native handlers, while there are upstream servers.
-    pub(crate) native: Mutex<Option<NativeServing>>,
+    /// Runs native handlers, while there are upstream servers.
+    pub(crate) upstream_serving: Mutex<Option<UpstreamServing>>,
     /// Threads keep it longer than the stream, to report that they have released the stream.
     pub(crate) pool: Arc<Mutex<Pool>>,
     /// Notified when threads wait for work, and when threads end.
@@ -190,7 +189,7 @@ impl Stream {
             limits: of.limits(),
             visibility_filter: of.visibility_filter(),
             upstreams: of.upstreams(),
-            native: Mutex::default(),
+            upstream_serving: Mutex::default(),
             pool: Arc::new(Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() })),
             pool_changed: Arc::default(),
             monitor: Condvar::new(),

@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
-from gudgeon import Client, Command, Server, SyncClient, ToolError, Upstream
+from gudgeon import Client, Command, Context, Principal, Server, SyncClient, ToolError, Upstream
 
 pytestmark = pytest.mark.io
 
 SHELF = """
+import os
+
 from gudgeon import Context, Progress, ResourceNotFound, Server, ToolError
 
 app = Server("shelf")
@@ -47,6 +49,14 @@ async def count(ctx: Context) -> str:
 async def wait(ctx: Context) -> str:
     import asyncio
     await asyncio.sleep(3600)
+
+@app.tool
+def pid() -> str:
+    return str(os.getpid())
+
+@app.tool
+def end() -> str:
+    os._exit(3)
 
 @app.resource("shelf://about")
 def about() -> str:
@@ -85,8 +95,8 @@ def desk(shelf: Command) -> Server[Any]:
 
 def test_everything_is_offered_under_the_prefix(desk: Server[Any]) -> None:
     with SyncClient(desk) as client:
-        names = [tool.name for tool in client.list_tools()]
-        assert names == ["open", "shelf_greet", "shelf_fail", "shelf_book", "shelf_count", "shelf_wait"]
+        names = [tool.name.removeprefix("shelf_") for tool in client.list_tools()]
+        assert names == ["open", "greet", "fail", "book", "count", "wait", "pid", "end"]
         assert client.call_tool("open").text == "open"
         assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
         assert client.read_resource("shelf://about").text == "two books"
@@ -143,7 +153,8 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
 
     @desk.middleware
     async def note(request: Any, next: Any) -> Any:
-        seen.append((request.method, request.params.get("name") or request.params.get("uri")))
+        params = request.params
+        seen.append((request.method, params.get("name") or params.get("uri") or params.get("ref", {}).get("name")))
         if request.params.get("name") == "shelf_fail":
             raise ToolError("it is locked")
         return await next(request)
@@ -171,8 +182,66 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
         ("tools/call", "shelf_book"),
         ("resources/read", "shelf://books/7"),
         ("prompts/get", "shelf_review"),
+        ("completion/complete", "shelf_review"),
         ("tools/call", "shelf_fail"),
     ]
+
+
+def test_a_failure_that_middleware_lets_pass_stays_what_it_is(shelf: Command) -> None:
+    texts: list[str] = []
+    for is_wrapped in (False, True):
+        app = Server("desk")
+        app.mount("shelf", Upstream(shelf))
+        if is_wrapped:
+
+            @app.middleware
+            async def around(request: Any, next: Any) -> Any:
+                return await next(request)
+
+        with SyncClient(app) as client:
+            result = client.call_tool("shelf_end", raise_on_error=False)
+            assert result.is_error
+            texts.append(result.text)
+    assert texts[0].startswith('the upstream server "shelf" failed: ')
+    assert texts[1] == texts[0]
+
+
+def test_the_connections_are_closed_with_the_last_that_serves_and_opened_with_the_next(shelf: Command) -> None:
+    app = Server("desk")
+    app.mount("shelf", Upstream(shelf))
+    pids: list[str] = []
+    for name in ("Ada", "Eve"):
+        with SyncClient(app) as client:
+            assert client.call_tool("shelf_greet", {"name": name}).text == f"Hello, {name}!"
+            pids.append(client.call_tool("shelf_pid").text)
+        until = time.monotonic() + 60
+        while Path(f"/proc/{pids[-1]}").exists():
+            assert time.monotonic() < until, "it goes on"
+            time.sleep(0.05)
+    assert pids[0] != pids[1]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_token_comes_from_a_function(is_async: bool) -> None:
+    shelf = Server("shelf", auth=lambda token, request: Principal(subject=token))
+
+    @shelf.tool
+    async def who(ctx: Context) -> str:
+        assert ctx.principal is not None
+        return ctx.principal.subject
+
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "ada"
+
+    async def main() -> str:
+        async with shelf.listen("http://127.0.0.1:0/mcp") as here:
+            app = Server("desk")
+            app.mount("shelf", Upstream(here.url, auth=later if is_async else lambda: "ada"))
+            async with Client(app) as client:
+                return (await client.call_tool("shelf_who")).text
+
+    assert asyncio.run(main()) == "ada"
 
 
 def test_a_server_that_is_down_takes_nobody_else_down(shelf: Command) -> None:

@@ -71,7 +71,7 @@ struct Shared {
 /// The address or the command of a server.
 #[napi]
 #[derive(Debug)]
-pub struct NativePlace(Place);
+pub struct NativePlace(pub(crate) Place);
 
 #[napi]
 impl NativePlace {
@@ -457,7 +457,7 @@ fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
 }
 
 /// Returns the runtime of all clients in this process; its single thread starts with the first client.
-fn runtime() -> io::Result<&'static Runtime> {
+pub(crate) fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(client_runtime::start);
     runtime.as_ref().map_err(|it| io::Error::new(it.kind(), it.to_string()))
@@ -477,7 +477,7 @@ fn raw(json: String) -> napi::Result<Box<RawValue>> {
         .map_err(|it| misuse(Error::misuse(format!("this is not JSON: {it}"))))
 }
 
-fn refused_value(problem: Problem) -> napi::Error {
+pub(crate) fn refused_value(problem: Problem) -> napi::Error {
     misuse(Error::misuse(problem.message))
 }
 
@@ -485,6 +485,6 @@ fn no_stream(error: io::Error) -> napi::Error {
     refused("no socket pair could be made", error)
 }
 
-fn no_runtime(error: io::Error) -> napi::Error {
+pub(crate) fn no_runtime(error: io::Error) -> napi::Error {
     refused("no thread could be started for clients", error)
 }

@@ -124,6 +124,16 @@ export class CallContext implements Context {
     this.#made.asking?.end(end);
   }
 
+  /** Returns the registration that the middleware of this call runs around: its kind, its key, and the argument of a completion. */
+  nativeSubject(): readonly [kind: string, key: string, argument: string] {
+    return this.call.nativeSubject();
+  }
+
+  /** Passes the call on to the native handler that its middleware runs around. Resolves with its result and its failure, JSON. */
+  passOn(input: string): Promise<readonly [result: string | null, failure: string | null]> {
+    return this.call.passOn(input);
+  }
+
   /** Reads the facts that are lost when the request is answered while the handler waits. */
   keepFacts(): void {
     void this.principal;

@@ -30,8 +30,19 @@ export interface FailureOptions {
   readonly logger?: Logger | undefined;
 }
 
+/** Errors that stand for a failure of the native half, with its JSON. */
+const kept = new WeakMap<Error, string>();
+
+/** Returns the error, which is passed on as this failure if it is thrown as it is. */
+export function keepFailure(error: Error, failure: string): Error {
+  kept.set(error, failure);
+  return error;
+}
+
 /** Returns a thrown value as JSON for the core; never throws. */
 export function failureJson(thrown: unknown, options: FailureOptions = {}): string {
+  const failure = kept.get(thrown as Error);
+  if (failure !== undefined) return failure;
   try {
     return toJson(describeFailure(thrown, options), `the details of the ${typeOf(thrown)}`);
   } catch (error) {

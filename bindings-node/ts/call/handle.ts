@@ -110,6 +110,18 @@ export class CallHandle {
     this.shared.workQueue.step(this.slot, key, value);
   }
 
+  /** Returns the kind and the key of the native handler that the middleware runs around, and the argument of a completion. */
+  nativeSubject(): readonly [kind: string, key: string, argument: string] {
+    const subject = this.shared.workQueue.nativeSubject(this.slot);
+    if (subject !== null) return subject as [string, string, string];
+    throw new Error("the call has ended");
+  }
+
+  /** Passes the call on to that handler; `input` is JSON, as are the result and the failure, one of which is null. */
+  passOn(input: string): Promise<readonly [result: string | null, failure: string | null]> {
+    return this.shared.workQueue.passOn(this.slot, input);
+  }
+
   #room(hasRoom: boolean): Promise<void> {
     return hasRoom ? DONE : this.shared.waitForRoom();
   }

@@ -76,6 +76,11 @@ export class CallScheduler implements SharedByCalls {
     this.#replies = new ReplyLines(this.workQueue, () => this.#options.afterTurn?.());
   }
 
+  /** Waits for the upstream servers to be reached, for a while. */
+  async reachUpstreams(): Promise<void> {
+    await this.workQueue.reachUpstreams();
+  }
+
   /** Starts to run handlers. Requests that need none were answered before. */
   start(): void {
     this.#isStarted = true;

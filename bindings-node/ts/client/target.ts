@@ -1,4 +1,4 @@
-import { checked, native, type NativeClient } from "../native.js";
+import { checked, native, type NativeClient, type NativePlace } from "../native.js";
 import { type InMemoryTransport, nameInMemory, type ServeInMemory, serveInMemoryOf, type TestMode } from "../model/in-memory.js";
 import { toJson } from "../model/json.js";
 import { pump } from "../model/transport.js";
@@ -37,33 +37,39 @@ export class TestTarget {
 /** Validates a target. No input or output happens yet, except that a server in this process starts to serve. */
 export function reach(target: Target, place: string, headers?: unknown): OpenedTarget {
   const own = toJson(headers ?? null, `${place}: headers`);
-  if (typeof target === "string" || target instanceof URL) return remote(String(target), place, own);
+  const found = placeOf(target, place, own);
+  if (found) {
+    return {
+      name: found.name,
+      open: (settings, group, wake) => checked(place, () => native().NativeClient.reach(found, settings, group, wake)),
+    };
+  }
+  checked(place, () => native().NativePlace.checkHeaders(own));
+  if (target instanceof TestTarget) return server(target.name, target.serve, place, target.testMode);
+  if (isTransport(target as object)) return transport(target as Transport, place);
+  return server(String((target as { name?: unknown }).name), serveInMemoryOf(target as object) as ServeInMemory, place);
+}
+
+/**
+ * Returns the address of a server, or the program to start; undefined for a server in this process and for a transport. `headers`
+ * are those of the client's options, JSON. Throws a TypeError if the target is none of these.
+ */
+export function placeOf(target: Target, place: string, headers: string): NativePlace | undefined {
+  const read = (given: unknown): NativePlace => {
+    const json = toJson(given, `${place}: the target`);
+    return checked(place, () => new (native().NativePlace)(json, headers));
+  };
+  if (typeof target === "string" || target instanceof URL) return read(String(target));
   if (Array.isArray(target)) {
     const [command, ...args] = (target as unknown[]).map((word) => JSON.stringify(word));
     throw new TypeError(`${place}: a command must be an object; write { command: ${command}, args: [${args.join(", ")}] }`);
   }
   if (!isObject(target)) throw new TypeError(`${place}: the target must be ${REACHED}, not ${String(target)}`);
-  const isOpened = target instanceof TestTarget || isTransport(target);
-  if (!isOpened && ENTRY.some((name) => name in target)) return remote(target, place, own);
-  checked(place, () => native().NativePlace.checkHeaders(own));
-  if (target instanceof TestTarget) return server(target.name, target.serve, place, target.testMode);
-  if (isTransport(target)) return transport(target, place);
-  const serve = serveInMemoryOf(target);
-  if (!serve) {
-    const keys = Object.keys(target).slice(0, 8).join(", ");
-    throw new TypeError(`${place}: the target must be ${REACHED}, not ${keys ? `an object with ${keys}` : "an empty object"}`);
-  }
-  return server(String((target as { name?: unknown }).name), serve, place);
-}
-
-/** A server at a URL, or a program to start. */
-function remote(given: unknown, place: string, headers: string): OpenedTarget {
-  const json = toJson(given, `${place}: the target`);
-  const read = checked(place, () => new (native().NativePlace)(json, headers));
-  return {
-    name: read.name,
-    open: (settings, group, wake) => checked(place, () => native().NativeClient.reach(read, settings, group, wake)),
-  };
+  if (target instanceof TestTarget || isTransport(target)) return undefined;
+  if (ENTRY.some((name) => name in target)) return read(target);
+  if (serveInMemoryOf(target)) return undefined;
+  const keys = Object.keys(target).slice(0, 8).join(", ");
+  throw new TypeError(`${place}: the target must be ${REACHED}, not ${keys ? `an object with ${keys}` : "an empty object"}`);
 }
 
 function server(serverName: string, serve: ServeInMemory, place: string, testMode?: TestMode): OpenedTarget {
@@ -98,6 +104,6 @@ function transport(target: Transport & Partial<InMemoryTransport>, place: string
   };
 }
 
-function isTransport(target: object): target is Transport {
+export function isTransport(target: object): target is Transport {
   return ["receive", "send", "close"].every((name) => typeof (target as Record<string, unknown>)[name] === "function");
 }

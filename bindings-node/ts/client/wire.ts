@@ -17,6 +17,7 @@ import { errorOf, refusalOf, type ReportedError } from "./errors.js";
 import { contextOf, keepThrown, runMiddleware, takeThrown } from "./middleware.js";
 import { answerByFetch } from "./fetch.js";
 import { answer, type Asked } from "./questions.js";
+import { withoutLimit } from "./settings.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -400,11 +401,6 @@ function optionsJson({ timeoutMs, throwOnError, ...given }: SentOptions): string
   const meta = withTraceContext(given.meta);
   if (timeoutMs === undefined && throwOnError === undefined && meta === undefined) return null;
   return toJson({ timeoutMs: withoutLimit(timeoutMs), throwOnError, meta }, "the call's options");
-}
-
-/** Returns a time limit as the native half reads it: Infinity is null. */
-export function withoutLimit(given: number | undefined): number | null | undefined {
-  return given === Infinity ? null : given;
 }
 
 function aborted(what: string, signal: AbortSignal): Cancelled {

@@ -66,17 +66,17 @@ export function makePlan(owner: PlanOwner, at: HandlerKey, { kind, exposeErrors,
     hasContentKey,
     exposeErrors: [...(owner.options.exposeErrors ?? []), ...(exposeErrors ?? [])],
     subject: subjectOf(kind, at),
-    invoke: around(owner, kind, at, call),
+    invoke: aroundCall(owner, kind, at, call),
   };
 }
 
 /** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
 export function mountPlan(outer: PlanOwner, inner: Plan, at: HandlerKey): Plan {
-  return { ...inner, subject: subjectOf(inner.kind, at), invoke: around(outer, inner.kind, at, inner.invoke) };
+  return { ...inner, subject: subjectOf(inner.kind, at), invoke: aroundCall(outer, inner.kind, at, inner.invoke) };
 }
 
 /** Runs the middleware of one server around a call; it sees the params as that server has them. */
-function around(server: PlanOwner, kind: Plan["kind"], { method, key, argument = "" }: HandlerKey, call: Plan["invoke"]): Plan["invoke"] {
+export function aroundCall(server: PlanOwner, kind: Plan["kind"], { method, key, argument = "" }: HandlerKey, call: Plan["invoke"]): Plan["invoke"] {
   return (input, ctx) => {
     if (!server.hasMiddleware(method)) return call(input, ctx);
     const { NativeMiddleware } = native();

@@ -7,6 +7,7 @@ import type { ResourceResult } from "../model/results.js";
 import type { Context, Middleware, ServerMembers } from "../model/types/context.js";
 import type { Logger } from "../model/types/logging.js";
 import type { ServerOptions } from "../model/types/options.js";
+import type { UpstreamServers } from "../model/upstream.js";
 import { isObject } from "../model/values.js";
 import { mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
@@ -14,6 +15,7 @@ import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
+import { aroundUpstream, type UpstreamPath, wrappedKinds } from "./upstreams.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -51,6 +53,9 @@ export class ServerCore {
   /** By what identifies them, in the order in which they were made. */
   readonly #registrations = new Map<string, Registration>();
   readonly #mountPoints: MountPoint[] = [];
+  readonly #upstreams: { readonly prefix: string; readonly servers: UpstreamServers; readonly below: UpstreamPath }[] = [];
+  /** The prefixes of upstream servers here, with the servers that their calls pass. */
+  readonly #upstreamParts: { readonly prefix: string; readonly path: UpstreamPath }[] = [];
   /** The servers mounted into this one; their lifespans are entered with its own. */
   readonly mounted: ServerCore[] = [];
   /** Called when messages may be sent that answer no request: a list or a resource has changed. */
@@ -98,6 +103,7 @@ export class ServerCore {
     // For results that the core produces itself; handlers are wrapped by their plans.
     const id = this.plans.push(coreResultPlan(this)) - 1;
     this.native.setMiddleware(id, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
+    for (const core of this.#withMountingServers()) core.#wrapUpstreams();
   }
 
   /** Runs the middleware around a request, the first registered outermost. */
@@ -181,7 +187,29 @@ export class ServerCore {
     for (const registration of published) into.#checkFree(registration);
     for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
+    for (const { prefix: own, servers, below } of this.#upstreams) {
+      into.addUpstream(`mount(${JSON.stringify(prefix)})`, `${prefix}_${own}`, servers, [...below, { owner: this, prefix: own }]);
+    }
     for (const outer of into.#withMountingServers()) outer.native.declareMounted(this.native);
+  }
+
+  /** Mounts upstream servers here, and into every server that this one is mounted into. `below` are the servers between them and this one. */
+  addUpstream(place: string, prefix: string, servers: UpstreamServers, below: UpstreamPath = []): void {
+    const path: UpstreamPath = [...below, { owner: this, prefix }];
+    for (const [name, target] of servers.places) {
+      const rest = name === undefined ? "" : `_${name}`;
+      const id = this.plans.push(aroundUpstream(path, rest)) - 1;
+      checked(place, () => this.native.mountUpstream(prefix + rest, target, servers.settings, id, servers.ask, servers.connect));
+      this.#upstreamParts.push({ prefix: prefix + rest, path });
+    }
+    this.#upstreams.push({ prefix, servers, below });
+    this.#wrapUpstreams();
+    for (const link of this.#mountPoints) link.into.addUpstream(place, `${link.prefix}_${prefix}`, servers, path);
+  }
+
+  /** Has middleware run around calls of upstream servers, as far as there is any. */
+  #wrapUpstreams(): void {
+    for (const { prefix, path } of this.#upstreamParts) this.native.wrapUpstream(prefix, wrappedKinds(path));
   }
 
   /** Returns the first server with a lifespan, of this one and those mounted into it. */

@@ -48,6 +48,7 @@ export class Connection {
     try {
       await this.#core.enter();
       hasEntered = true;
+      await this.#scheduler.reachUpstreams();
       entered?.();
       // Before the first handler, which may block the event loop.
       signals?.watch(this.workQueue, graceMs);

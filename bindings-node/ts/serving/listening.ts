@@ -72,6 +72,7 @@ class ListeningServer implements Listening {
     try {
       await this.core.enter();
       hasEntered = true;
+      await this.#scheduler.reachUpstreams();
       // Before the first handler, which may block the event loop.
       this.signals?.watch(this.#scheduler.workQueue, graceMs);
       this.#scheduler.start();

@@ -88,7 +88,10 @@ export class Mounted {
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();
     this.hasAuth = this.#native.hasAuth();
-    this.ready = core.enter().then(() => this.#scheduler.start());
+    this.ready = core.enter().then(async () => {
+      await this.#scheduler.reachUpstreams();
+      this.#scheduler.start();
+    });
     // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
     void warnWorker(core);

@@ -720,10 +720,10 @@ class Server:
         Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
         port.
         """
-    def mount_upstream(self, /, prefix: str, place: Place, options: bytes, around: Any, expose: Any) -> None:
+    def mount_upstream(self, /, prefix: str, place: Place, options: bytes, around: Any, expose: Any, ask: Any) -> None:
         """
         Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
-        that runs middleware around its calls.
+        that runs middleware around its calls; `ask(question)` answers what the client asks the program, on any thread.
         """
     def page_done(self, /, page: str) -> None:
         """

@@ -31,6 +31,7 @@ pub mod options;
 pub mod store;
 pub mod subscriptions;
 pub mod unknown_name;
+pub mod upstreams;
 pub mod waiting;
 
 pub use crate::client::group_targets;

@@ -1,10 +1,13 @@
-//! Decoding of handler failures, which bindings describe as JSON.
+//! Handler failures as JSON, in which bindings describe them.
 
 use serde::Deserialize;
 use serde_json::{Number, value::RawValue};
 
 use super::Failure;
-use crate::protocol::{Raw, code, json};
+use crate::protocol::{
+    Raw, code,
+    json::{self, ObjectWriter},
+};
 
 /// An error raised or thrown by a handler.
 #[derive(Deserialize)]
@@ -61,6 +64,58 @@ impl Failure {
             _ => Self::Exception { message: message(), kind: it.class, traceback: it.traceback },
         }
     }
+
+    /// Writes the failure as [`Self::described`] reads it. Those that only the core makes become exposed messages.
+    #[doc(hidden)] // For the drivers and the language bindings.
+    pub fn describe(&self) -> String {
+        let about = |kind: &str, message: &str| {
+            let mut out = ObjectWriter::with_capacity(message.len() + 64);
+            out.member("kind", kind).member("message", message);
+            out
+        };
+        let with = |mut out: ObjectWriter, name: &str, value: Option<&Raw>| {
+            if let Some(value) = value {
+                out.raw(name, value.get());
+            }
+            out
+        };
+        let described = match self {
+            Self::Tool { message, meta } => with(about("tool", message), "meta", meta.as_ref()),
+            Self::Protocol { code, message, data } => {
+                let mut out = with(about("protocol", message), "data", data.as_ref());
+                out.member("code", code);
+                out
+            }
+            Self::NotFound { uri, message } => {
+                let mut out = ObjectWriter::with_capacity(uri.len() + 64);
+                out.member("kind", "notFound").member("uri", uri);
+                if let Some(message) = message {
+                    out.member("message", message);
+                }
+                out
+            }
+            Self::Invalid(message) => about("invalid", message),
+            Self::Exposed(message) | Self::NotSupported(message) => about("exposed", message),
+            Self::Declined(message) => about("declined", message),
+            Self::Dismissed(message) => about("dismissed", message),
+            Self::MissingCapability { message, data } => {
+                with(about("missingCapability", message), "data", data.as_ref())
+            }
+            Self::Cancelled => about("cancelled", "the call was cancelled"),
+            Self::TimedOut(seconds) => {
+                about("exposed", &format!("the handler took longer than {seconds} s"))
+            }
+            Self::Unanswered(seconds) => {
+                about("exposed", &format!("the client did not answer within {seconds} s"))
+            }
+            Self::Exception { kind, message, traceback } => {
+                let mut out = about("exception", message);
+                out.member("type", kind).member("traceback", traceback);
+                out
+            }
+        };
+        described.finish()
+    }
 }
 
 /// Reads an error code; a non-integer code is `None`.
@@ -99,6 +154,30 @@ mod tests {
             read("nonsense"),
             Failure::Exception { kind, .. } if kind == "internal"
         ));
+    }
+
+    #[test]
+    fn a_failure_that_is_described_is_read_as_the_same() {
+        let raw = |text: &str| json::raw(text.into());
+        for failure in [
+            Failure::Tool { message: "m\n".into(), meta: Some(raw(r#"{"a":1.0}"#)) },
+            Failure::Tool { message: String::new(), meta: None },
+            Failure::Protocol { code: -32_042, message: "m".into(), data: Some(raw("[1.0]")) },
+            Failure::NotFound { uri: "a://\"b".into(), message: None },
+            Failure::NotFound { uri: "a://b".into(), message: Some("m".into()) },
+            Failure::Invalid("m".into()),
+            Failure::Exposed("m".into()),
+            Failure::Declined("Sure?".into()),
+            Failure::Dismissed("Sure?".into()),
+            Failure::MissingCapability { message: "m".into(), data: Some(raw("{}")) },
+            Failure::Cancelled,
+            Failure::Exception { kind: "E".into(), message: "m".into(), traceback: "t".into() },
+        ] {
+            let read = Failure::described(failure.describe().as_bytes());
+            assert_eq!(format!("{read:?}"), format!("{failure:?}"));
+        }
+        let exposed = Failure::described(Failure::TimedOut(2.5).describe().as_bytes());
+        assert!(matches!(exposed, Failure::Exposed(message) if message.contains("2.5 s")));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(super) struct Connections {
     /// Held by the call whose client is asked what the server asks on the first connection.
     first_turn: Arc<Semaphore>,
     more: Option<More>,
+    /// Held while connections are being closed.
+    closing: Arc<tokio::sync::Mutex<()>>,
     pub(super) events: Arc<Events>,
 }
 
@@ -103,6 +105,7 @@ impl Connections {
             first_usage,
             first_turn: Arc::new(Semaphore::new(1)),
             more,
+            closing: Arc::default(),
             events,
         }))
     }
@@ -178,16 +181,28 @@ impl Connections {
         }
     }
 
-    /// Closes all connections that no call uses, if they can be opened again.
-    pub(super) async fn close(&self) {
-        let Some(more) = &self.more else { return };
-        let idle = std::mem::take(&mut *lock(&more.idle));
-        let first = lock(&self.first).take();
-        for (client, _) in idle {
-            client.close().await;
+    /// Closes the connections, if they can be opened again; one that a call has for itself closes when the call ends. The future
+    /// also waits for an earlier close.
+    pub(super) fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (mut first, mut idle) = (None, Vec::new());
+        if let Some(more) = &self.more {
+            let mut open = lock(&self.first);
+            first = open.take();
+            idle = std::mem::take(&mut *lock(&more.idle));
         }
-        if let Some(first) = first {
-            first.close().await;
+        let closing = Arc::clone(&self.closing);
+        let is_closing = Arc::clone(&closing).try_lock_owned();
+        async move {
+            let _closing = match is_closing {
+                Ok(closing) => closing,
+                Err(_) => closing.lock_owned().await,
+            };
+            for (client, _) in idle {
+                client.close().await;
+            }
+            if let Some(first) = first {
+                first.close().await;
+            }
         }
     }
 }
@@ -205,8 +220,10 @@ impl Drop for Lease {
         drop(self.in_use.take());
         let more = self.connections.more.as_ref();
         if let (Some(more), Some(usage)) = (more, self.own.take()) {
+            // Held, so that no connection is kept that nobody closes.
+            let first = lock(&self.connections.first);
             let mut idle = lock(&more.idle);
-            if idle.len() < MAX_IDLE {
+            if first.is_some() && idle.len() < MAX_IDLE {
                 idle.push((self.client.clone(), usage));
             }
         }

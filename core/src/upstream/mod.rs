@@ -169,10 +169,11 @@ impl Mounted {
         futures_util::future::join_all(fresh.map(|mounted| mounted.start(registrar))).await;
     }
 
-    /// Closes the connections, if they can be opened again. What the server offers stays registered.
-    pub async fn stop(&self) {
+    /// Closes the connections, if they can be opened again. What the server offers stays registered. A start that follows does
+    /// not wait for the end of this.
+    pub fn stop(&self) -> impl Future<Output = ()> + Send + use<> {
         drop(lock(&self.following).take());
-        self.connections.close().await;
+        self.connections.close()
     }
 }
 

@@ -150,6 +150,27 @@ export interface ClientOptions {
   maxMessage?: number | undefined;
 }
 
+/** The options of the clients that reach an upstream server; its own clients answer its questions and get its messages. */
+export type UpstreamOptions = Omit<
+  ClientOptions,
+  "middleware" | "onElicit" | "onSample" | "onUrlDone" | "onLog" | "onProgress" | "onListChanged" | "onReconnect" | "roots"
+> & { roots?: readonly (string | URL | Root)[] | undefined };
+
+type ReachedByClients = Exclude<Target, AnyServer | Transport>;
+
+/** One or several servers to mount into another one: as for a client, or as for a group, with the names as further prefixes. */
+export type UpstreamTarget =
+  | ReachedByClients
+  | Readonly<Record<string, ReachedByClients>>
+  | { readonly mcpServers: Readonly<Record<string, ReachedByClients>> }
+  | { readonly servers: Readonly<Record<string, ReachedByClients>> };
+
+/** What `upstream()` returns, to be mounted into a server. */
+export interface Upstream {
+  /** The names of the servers, as errors show them. */
+  readonly servers: readonly string[];
+}
+
 /** A request of a client as its middleware sees it: the params and the result are plain JSON. */
 export interface ClientRequest {
   readonly method: string;

@@ -2,6 +2,7 @@ import type { PromptResult, ResourceResult, ToolResult } from "../results.js";
 import type {
   Completion, Implementation, LogLevel, Maybe, Prompt, Resource, ResourceTemplate, Revision, Root, Tool,
 } from "./components.js";
+import type { Upstream } from "./client.js";
 import type { Message, Meta } from "./content.js";
 import type { HttpOptions, PromptOptions, ResourceOptions, ToolOptions } from "./options.js";
 import type { Outcome, Question, SampledMessages, SampleOptions, SampleResult, SpecSampleRequest } from "./questions.js";
@@ -204,8 +205,8 @@ export interface ServerMembers<L> extends AnyServer {
   ): this;
   /** Registers middleware, such as `middleware.timing()`, `.logging()`, `.rateLimit()` or `.responseLimit()`. */
   middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
-  mount(prefix: string, other: AnyServer): this;
-  mount(other: AnyServer, prefix: string): this;
+  mount(prefix: string, other: AnyServer | Upstream): this;
+  mount(other: AnyServer | Upstream, prefix: string): this;
   /** Registers a handler of a vendor's notification. */
   notification<const P extends Schema>(
     name: string,

@@ -12,7 +12,7 @@ from .._model.json import encode
 from .._plan.question_reply import QuestionReply
 from ..errors import NotSupported
 from .asking import Abandoned
-from .failures import describe_error
+from .failures import describe_error, kept_failure
 
 current: ContextVar[Any] = ContextVar("gudgeon.call")
 
@@ -102,6 +102,9 @@ async def _atraced(invoke: Any, raw: bytes, call: Any) -> Any:
 
 def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
     """Returns the JSON that describes a handler's exception."""
+    kept = kept_failure(error)
+    if kept is not None:
+        return kept
     if isinstance(error, Abandoned):
         return encode({"kind": "cancelled"})
     if isinstance(error, NotSupported):

@@ -19,6 +19,17 @@ from .log import report
 from .tracebacks import message_of, traceback_of, unwrap_group
 
 
+def keep_failure(error: Exception, failure: bytes) -> Exception:
+    """Returns the exception, which is described by this JSON if a handler raises it as it is."""
+    error._failure = failure  # type: ignore[attr-defined]
+    return error
+
+
+def kept_failure(error: BaseException) -> bytes | None:
+    """Returns the JSON of an exception that stands for a failure of the native half."""
+    return getattr(error, "_failure", None)
+
+
 def describe_error(error: BaseException, expose: tuple[type[BaseException], ...] = ()) -> bytes:
     """Returns the JSON that describes a handler's exception."""
     error = unwrap_group(error)

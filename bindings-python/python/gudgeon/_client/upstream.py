@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from msgspec.json import decode
 
+from .._model.json import encode
+from .._model.keyring_store import BlockingCall
 from .._native import Place, group_file, group_targets
-from .exit import close_at_exit
+from .errors import refusal_of
+from .exit import close_at_exit, log_failure
 from .options import Options
+from .questions import answering
 from .targets import InMemory, place_of
 
 _CALLBACKS = "the clients of the server answer its questions and get its messages: leave {name}= out"
@@ -43,13 +47,14 @@ class Upstream:
     >>> app.mount("clock", Upstream(["uvx", "mcp-server-time"], timeout=10))
     """
 
-    __slots__ = ("_headers", "_options", "_places")
+    __slots__ = ("_auth", "_headers", "_options", "_places")
 
     def __init__(self, target: Any, **options: Any) -> None:
         for name, value in options.items():
             if name == "middleware" or (callable(value) and name != "auth"):
                 raise TypeError(f"Upstream: {_CALLBACKS.format(name=name)}")
-        self._options = Options(options, "Upstream").to_json()
+        given = Options(options, "Upstream")
+        self._options, self._auth = given.to_json(), given.auth
         self._headers = options.get("headers")
         # Each with the name of its server if there are several.
         self._places = tuple(self._placed(target))
@@ -67,9 +72,21 @@ class Upstream:
         prefixes = []
         for name, place in self._places:
             rest = "" if name is None else f"_{name}"
-            native.mount_upstream(prefix + rest, place, self._options, around(rest), expose)
+            native.mount_upstream(prefix + rest, place, self._options, around(rest), expose, self._ask)
             prefixes.append(prefix + rest)
         return prefixes
+
+    def _ask(self, question: Any) -> None:
+        """Answers a question of a client that signs in; called on a thread of its own."""
+        # Only clients with credentials ask.
+        assert self._auth is not None
+        call = self._auth._call
+        try:
+            wrong = question.answer(_answered(call, question.params))
+            if wrong is not None:
+                log_failure(call, TypeError(wrong))
+        except Exception as error:
+            question.refuse(encode(refusal_of(error, call)))
 
     def _placed(self, target: Any) -> Iterator[tuple[str | None, Place]]:
         if isinstance(target, PathLike) and Path(fspath(target)).suffix.lower() == ".json":
@@ -92,3 +109,28 @@ class Upstream:
         if not isinstance(place, Place):
             raise TypeError(f"Upstream: a transport of your own opens once: give a URL or a command, not {target!r}")
         return place
+
+
+def _answered(call: Callable[..., Any], params: bytes) -> bytes:
+    """Returns what the function of auth= answers, JSON."""
+    steps = answering("auth", call, params, None)
+    try:
+        value = next(steps)
+        while True:
+            if isinstance(value, BlockingCall):
+                value = value.run()
+            if hasattr(value, "__await__"):
+                value = _run(value)
+            value = steps.send(value)
+    except StopIteration as end:
+        answer: bytes = end.value
+        return answer
+
+
+def _run(value: Awaitable[Any]) -> Any:
+    import asyncio
+
+    async def awaited() -> Any:
+        return await value
+
+    return asyncio.run(awaited())

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from .._call.failures import keep_failure
 from .._model.json import encode
+from .._native import mounted_key
 from .._plan import replies as _replies
 from ..context import Context
 from ..errors import Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError
@@ -56,12 +58,13 @@ def around_upstream(path: Path, rest: str) -> Callable[[bytes, Any], Awaitable[A
         subject = _Subject(kind)
 
         async def handler(given: bytes, _: Context) -> Any:
-            return _result(kind, await _answer(call, given))
+            # Middleware can't change which resource is read.
+            return _result(kind, await _answer(call, raw if kind == "resources" else given))
 
         handle: Handle = handler
         for server, prefix in path:
             if any(applies(on, subject.method) for _, on in server._middleware):
-                name = f"{prefix}{rest}_{key}" if kind in ("tools", "prompts") else key
+                name = mounted_key(kind, prefix + rest, key)
                 handle = partial(served, server, subject, (name, argument) if argument else name, handle)
         result = await handle(raw, Context(call, path[0][0]))
         convert = _replies.reply_for(subject.method, "the middleware", has_schema=False)
@@ -95,7 +98,7 @@ async def _answer(call: Any, given: bytes) -> str:
     call.pass_on(given, resolve)
     result, failure = await answered
     if failure is not None:
-        raise _error(failure)
+        raise keep_failure(_error(failure), failure.encode())
     assert result is not None
     return result
 
