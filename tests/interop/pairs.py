@@ -43,6 +43,10 @@ OURS = {
 }
 
 
+#: The side of this project's servers through which clients reach an upstream server.
+THROUGH = "through"
+
+
 class Pair:
     """A client program in an era against a server over a transport."""
 
@@ -57,12 +61,12 @@ class Pair:
         self.strict = STRICT.get((client_side, server_side), [])
         # HTTP+SSE of 2024-11-05 supports only sessions opened by `initialize`.
         modern = self.server["modern"] and era == "auto" and transport != "sse"
-        self.revision = MODERN if modern else LEGACY
+        self.revision = MODERN if modern else era if era[0].isdigit() else LEGACY
         actual = "modern" if modern else "legacy"
         lacks = self.server.get("lacks", {})
-        lacks = [*lacks.get(actual, []), *lacks.get(f"{transport} {actual}", [])]
+        lacks = [*lacks.get(actual, []), *lacks.get(era, []), *lacks.get(f"{transport} {actual}", [])]
         self.steps = [
-            step
+            prefixed(step, self.server["prefix"]) if server_side == THROUGH else step
             for suite in program.get("suites") or [self.server["suite"], *self.server.get("also", [])]
             for step in suites[suite]
             # This project's `client.ping()` works in both eras.
@@ -85,7 +89,11 @@ class Pair:
 
     def new_server(self):
         """Returns the listening server, which is not started yet; None if the client starts the server."""
-        return None if self.transport == "stdio" else SharedServer(self._serves, self.column.startswith("ours"))
+        return (
+            None
+            if self.transport == "stdio"
+            else SharedServer(self._serves, self.column.split()[0] in ("ours", THROUGH))
+        )
 
     @property
     def _serves(self):
@@ -149,9 +157,26 @@ class Pair:
         return f"{self.total - len(failed)}/{self.total} not {', '.join(failed[:3])}{', …' * (len(failed) > 3)}"
 
 
+def prefixed(step, prefix):
+    """Returns a step against a server that has the server of its suite as an upstream server, with this prefix."""
+    names = {key: f"{prefix}_{step[key]}" for key in ("name", "prompt", "witness") if key in step}
+    expected = step["expect"]
+    if step["do"] == "connect":
+        expected = {**expected, "server": "interop"}
+    elif step["do"] in ("list_tools", "list_prompts"):
+        expected = _each(expected, lambda name: f"{prefix}_{name}")
+    return {**step, **names, "expect": expected}
+
+
+def _each(expected, change):
+    if isinstance(expected, dict):
+        return {key: _each(value, change) for key, value in expected.items()}
+    return [change(value) for value in expected]
+
+
 # The sides of client and server, by the kind of matrix.
 SIDES = {
-    "all": [("official", "ours"), ("ours", "published"), ("ours", "official"), ("ours", "ours")],
+    "all": [("official", "ours"), ("official", THROUGH), ("ours", "published"), ("ours", "official"), ("ours", "ours")],
     "official": [("official", "official"), ("official", "published")],
     "ours": [("ours", "ours")],
 }
@@ -163,8 +188,8 @@ def pairs(kind):
     for client_side, server_side in SIDES[kind]:
         for client, program in clients[client_side].items():
             for transport, eras in program["eras"].items():
-                for era in eras:
-                    for server, entry in servers[server_side].items():
+                for server, entry in servers[server_side].items():
+                    for era in [*eras, *entry.get("revisions", [])]:
                         pair = (client_side, client, transport, era, server_side, server)
                         if _serves(entry, transport) and chosen(*pair):
                             yield Pair(*pair)

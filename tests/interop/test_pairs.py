@@ -32,6 +32,31 @@ class Matrix(unittest.TestCase):
                         for era in program["eras"][transport]:
                             self.assertIn(f"ours {client}, {transport}, {era} → {side} {name}", titles)
 
+    def test_every_official_client_reaches_upstream_servers_in_each_of_its_revisions(self):
+        through = [pair for pair in pairs.pairs("all") if pair.column.startswith(pairs.THROUGH)]
+        self.assertEqual(len({pair.column for pair in through}), 4)
+        for server in {pair.column for pair in through}:
+            for client, newest in {
+                "mcp 1": pairs.LEGACY,
+                "mcp 2": pairs.MODERN,
+                "ts 1": pairs.LEGACY,
+                "ts 2": pairs.MODERN,
+            }.items():
+                for transport in ("stdio", "http"):
+                    met = [
+                        p for p in through if p.column == server and p.row.startswith(f"official {client}, {transport}")
+                    ]
+                    expected = {"2024-11-05", "2025-06-18", pairs.LEGACY, newest}
+                    self.assertEqual({pair.revision for pair in met}, expected, f"{client}, {transport}, {server}")
+
+    def test_names_of_upstream_servers_have_their_prefix(self):
+        step = {"do": "cancel", "name": "slow", "witness": "cancelled", "expect": {"cancelled": 1}}
+        self.assertEqual(pairs.prefixed(step, "up"), {**step, "name": "up_slow", "witness": "up_cancelled"})
+        listed = {"do": "list_tools", "expect": {"$contains": ["add"]}}
+        self.assertEqual(pairs.prefixed(listed, "up")["expect"], {"$contains": ["up_add"]})
+        connected = {"do": "connect", "expect": {"server": "other", "revision": "r"}}
+        self.assertEqual(pairs.prefixed(connected, "up")["expect"], {"server": "interop", "revision": "r"})
+
     def test_ours_meet_ours_once_a_transport_and_era_and_each_binding_is_both_sides_of_each_transport(self):
         ours = [pair for pair in pairs.pairs("all") if {"ours"} == {pair.row.split()[0], pair.column.split()[0]}]
         transports = ("http", "sse", "ws", "tcp", "unix")

@@ -109,6 +109,12 @@ fn changing(server: Server) -> Server {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    if let [first, rest @ ..] = &args[..]
+        && first == "--through"
+    {
+        return through(rest).await;
+    }
     let server = Server::new("interop")
         .version("1.0.0")
         .options(|it| {
@@ -131,8 +137,7 @@ async fn main() -> Result<(), Error> {
         .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
         .complete("greet", "name", names);
     let server = offering::add_to(changing(asking::add_to(server)));
-    let urls: Vec<_> = std::env::args().skip(1).collect();
-    let [first, rest @ ..] = &urls[..] else { return server.run_stdio().await };
+    let [first, rest @ ..] = &args[..] else { return server.run_stdio().await };
     let mut listening = Vec::new();
     for url in rest {
         listening.push(server.listen(url).await?);
@@ -142,4 +147,15 @@ async fn main() -> Result<(), Error> {
         one.shut_down().await;
     }
     Ok(())
+}
+
+/// Serves an upstream server, over stdio or at a URL: `[URL] -- COMMAND…`.
+async fn through(args: &[String]) -> Result<(), Error> {
+    let mut parts = args.splitn(2, |arg| arg == "--");
+    let (at, command) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let server = Server::new("interop").mount_upstream("up", command.to_vec());
+    match at {
+        [url] => server.run(url).await,
+        _ => server.run_stdio().await,
+    }
 }
