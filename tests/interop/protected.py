@@ -85,7 +85,7 @@ class Cell:
         tool, text = TOOLS[server.side]
         lines, problem = program.perform({"url": url, "tool": tool})
         if problem:
-            self.failures["sign-in"] = problem
+            self.failures["sign-in"] = f"{problem}; at {url}: {server.last_words()}"
         elif len(lines) != 1 or lines[0].get("text") != text or not lines[0].get("tools"):
             self.failures["sign-in"] = f"got {lines}"
 
@@ -116,6 +116,11 @@ class Server:
                 raise OSError(f"without a token: {refusal}")
             self.address = address
         return self.address
+
+    def last_words(self):
+        """Returns the end of what the server has printed."""
+        self.log.seek(0)
+        return processes.last_words(self.log.read().splitlines())
 
     def close(self):
         if self.process is None:
