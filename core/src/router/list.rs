@@ -56,6 +56,8 @@ pub trait AnyRegistry {
     fn has(&self, key: &str) -> bool;
     /// The keys of all entries, in order.
     fn keys(&self) -> Vec<String>;
+    /// Returns whether there is an entry with this key, and it is enabled.
+    fn is_enabled(&self, key: &str) -> bool;
     /// The keys of entries with at least one of these tags.
     fn tagged(&self, tags: &[String]) -> Vec<String>;
     /// The listed entry of a key, as JSON.
@@ -81,6 +83,10 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
 
     fn keys(&self) -> Vec<String> {
         self.all().map(|(it, _)| it.key().to_owned()).collect()
+    }
+
+    fn is_enabled(&self, key: &str) -> bool {
+        self.all().any(|(component, is_enabled)| is_enabled && component.key() == key)
     }
 
     fn tagged(&self, tags: &[String]) -> Vec<String> {

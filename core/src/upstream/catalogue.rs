@@ -46,8 +46,12 @@ pub(super) type AllRegistered = Arc<Mutex<HashMap<ListName, Registered>>>;
 
 #[derive(Default)]
 pub(super) struct Registered {
-    entries: Vec<Raw>,
-    keys: Vec<String>,
+    /// As they came, each with its key; `None` for one that can't be used.
+    entries: Vec<(Raw, Option<String>)>,
+    /// The keys of entries that the program has removed, and that are never added again.
+    removed: BTreeSet<String>,
+    /// The keys of entries that the program had disabled when they were taken out.
+    disabled: BTreeSet<String>,
 }
 
 impl Following {
@@ -149,29 +153,18 @@ impl Follower {
         let Some(registrar) = self.registrar.upgrade() else { return };
         let mut all = lock(&self.registered);
         let registered = all.entry(name).or_default();
-        let is_same = registered.entries.len() == entries.len()
-            && registered.entries.iter().zip(&entries).all(|(one, other)| one.get() == other.get());
-        if is_same {
-            return;
-        }
-        let before = std::mem::take(&mut registered.keys);
         let completes = client.server().answers(Method::Complete);
         let adding = Adding { prefix: &self.prefix, connections: &self.connections, completes };
-        let (list, mut keys) = (list_of(name), Vec::new());
+        let mut fetched = Some(entries);
         let change = &mut |components: &mut Components| {
-            for key in &before {
-                // The program may have removed it.
-                let _ = components.list_mut(list).remove(key);
-            }
-            keys =
-                entries.iter().filter_map(|entry| adding.entry(components, name, entry)).collect();
-            Ok(true)
+            let entries = fetched.take().unwrap_or_default();
+            Ok(registered.replace(entries, components, list_of(name), |components, entry| {
+                adding.entry(components, name, entry)
+            }))
         };
-        if let Err(error) = registrar.change(list, change) {
+        if let Err(error) = registrar.change(list_of(name), change) {
             tracing::warn!(server = ?self.prefix, %error, "a list of an upstream server can't be used");
         }
-        registered.keys = keys;
-        registered.entries = entries;
     }
 
     /// Subscribes to the resources that are registered.
@@ -179,9 +172,9 @@ impl Follower {
         self.subscription = None;
         let changes: Vec<_> = {
             let all = lock(&self.registered);
-            let uris = all.get(&ListName::Resources).map(|registered| &registered.keys);
-            let uris = uris.into_iter().flatten().take(MAX_SUBSCRIBED);
-            uris.map(|uri| Change::Updated(uri.clone())).collect()
+            let entries = all.get(&ListName::Resources).map(|registered| &registered.entries);
+            let uris = entries.into_iter().flatten().filter_map(|(_, uri)| uri.clone());
+            uris.take(MAX_SUBSCRIBED).map(Change::Updated).collect()
         };
         if changes.is_empty() || !client.server().notifies_of_updates() {
             return;
@@ -193,6 +186,54 @@ impl Follower {
                 "updates of an upstream server's resources go unnoticed"
             ),
         }
+    }
+}
+
+impl Registered {
+    /// Registers these entries in place of the earlier ones. What the program has changed, disabled or removed stays so, as far as
+    /// the entries are the same. Returns whether anything changed.
+    fn replace(
+        &mut self,
+        fetched: Vec<Raw>,
+        components: &mut Components,
+        list: List,
+        add: impl Fn(&mut Components, &Raw) -> Option<String>,
+    ) -> bool {
+        let order = |entries: &[(Raw, Option<String>)]| -> Vec<String> {
+            entries.iter().map(|(entry, _)| entry.get().to_owned()).collect()
+        };
+        let before = order(&self.entries);
+        let mut former: HashMap<String, (Raw, Option<String>)> = std::mem::take(&mut self.entries)
+            .into_iter()
+            .map(|(entry, key)| (entry.get().to_owned(), (entry, key)))
+            .collect();
+        let kept: Vec<_> =
+            fetched.iter().map(|entry| former.remove(entry.get())).collect();
+        let own = components.list_mut(list);
+        for key in former.into_values().filter_map(|(_, key)| key) {
+            match own.is_enabled(&key) {
+                true => self.disabled.remove(&key),
+                false if own.has(&key) => self.disabled.insert(key.clone()),
+                false => self.removed.insert(key.clone()),
+            };
+            let _ = own.remove(&key);
+        }
+        for (entry, kept) in fetched.into_iter().zip(kept) {
+            let entry = kept.unwrap_or_else(|| {
+                let key = add(components, &entry);
+                if let Some(key) = &key {
+                    let own = components.list_mut(list);
+                    if self.removed.contains(key) {
+                        let _ = own.remove(key);
+                    } else if self.disabled.contains(key) {
+                        let _ = own.set_enabled(std::slice::from_ref(key), &[], false);
+                    }
+                }
+                (entry, key)
+            });
+            self.entries.push(entry);
+        }
+        before != order(&self.entries)
     }
 }
 

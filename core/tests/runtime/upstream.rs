@@ -155,6 +155,47 @@ async fn changes_of_lists_and_updates_of_resources_pass() {
     assert_eq!(changes.next().await.unwrap().unwrap(), about);
 }
 
+#[tokio::test]
+async fn what_the_program_has_disabled_removed_and_changed_stays_so_when_the_list_changes() {
+    let shelf = shelf();
+    let registry: Registry = shelf.registry();
+    let (client, house) = through(&shelf).await;
+    let own = house.registry();
+    own.set_enabled(List::Tools, ["shelf_greet"], false).unwrap();
+    own.remove(List::Tools, "shelf_fail").unwrap();
+    own.update(List::Tools, "shelf_count", json!({"title": "Count"})).unwrap();
+    let mut changes = client.subscribe([Change::List(ListKind::Tools)]).await.unwrap();
+    registry.add(Tool::new("added", || async { "new" })).unwrap();
+    // This one's entry changes, too, and another one is there no more and comes back.
+    registry.update(List::Tools, "greet", json!({"title": "Greet"})).unwrap();
+    let tools = async || -> Vec<Listed> { client.list().await.unwrap() };
+    let names = async || -> Vec<String> {
+        tools().await.into_iter().map(|tool| tool.name).collect()
+    };
+    while names().await != ["shelf_refuse", "shelf_count", "shelf_added"] {
+        changes.next().await.unwrap().unwrap();
+    }
+    for _ in 0..2 {
+        registry.remove(List::Tools, "greet").unwrap();
+        registry.remove(List::Tools, "fail").unwrap();
+        registry.remove(List::Tools, "added").unwrap();
+        while names().await != ["shelf_refuse", "shelf_count"] {
+            changes.next().await.unwrap().unwrap();
+        }
+        for name in ["greet", "fail", "added"] {
+            registry.add(Tool::new(name, || async { "it is back" })).unwrap();
+        }
+        while names().await != ["shelf_refuse", "shelf_count", "shelf_added"] {
+            changes.next().await.unwrap().unwrap();
+        }
+    }
+    let titles: Vec<_> = tools().await.into_iter().map(|tool| tool.title).collect();
+    assert_eq!(titles, [None, Some("Count".into()), None]);
+    assert!(client.call_tool("shelf_greet", ()).await.is_err());
+    own.set_enabled(List::Tools, ["shelf_greet"], true).unwrap();
+    assert_eq!(client.call_tool("shelf_greet", ()).await.unwrap().text(), "it is back");
+}
+
 /// A server that asks, and tells what it was answered.
 fn host() -> Server {
     Server::new("host")
