@@ -1,4 +1,4 @@
-// The upstream server of upstream.io.test.mjs, over stdio.
+// The upstream server of upstream.io.test.mjs, over stdio, after some milliseconds: `upstream-shelf.mjs [MS]`.
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { jsonSchema, Server, ToolError } from "gudgeon";
@@ -28,4 +28,5 @@ app.resource("shelf://books/{id}", {}, ({ id }) => `book ${id}`);
 app.prompt("review", { args: name }, (given) => `Review ${given.name}.`);
 app.complete("review", "name", (typed) => [`${typed}une`]);
 
+await sleep(Number(process.argv[2] ?? 0));
 await app.run();

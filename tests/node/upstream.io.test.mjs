@@ -159,6 +159,19 @@ test("several servers of a configuration, which is read once", async () => {
   }
 });
 
+test("what several servers offer is listed in the order in which they were mounted, whoever answers first", async () => {
+  const app = new Server("desk");
+  for (const name of ["slow", "fast"]) {
+    const args = [...SHELF.args, ...(name === "slow" ? ["1000"] : [])];
+    app.mount(name, upstream({ ...SHELF, args }));
+  }
+  await withClient(app, {}, async (client) => {
+    const servers = (await client.listTools()).map((tool) => tool.name.split("_")[0]);
+    assert.deepEqual([...new Set(servers)], ["slow", "fast"]);
+    assert.equal(servers.lastIndexOf("slow") + 1, servers.indexOf("fast"));
+  });
+});
+
 test("a prefix that is taken is refused, and its server stays", async () => {
   const app = desk();
   assert.throws(() => app.mount("shelf", upstream(GONE)), { name: "TypeError", message: /^mount\("shelf"\): .*another/ });

@@ -42,6 +42,8 @@ struct Part {
     around: Handler,
     /// The kinds of registrations around which middleware runs.
     wrapped: Vec<String>,
+    /// The number of servers that were mounted before.
+    place: usize,
 }
 
 /// A question that the client of an upstream server asks the program, which helps it to sign in. Dropped, it is refused.
@@ -91,10 +93,11 @@ impl Upstreams {
             })
         });
         let mounted = Arc::new(Mounted::new(prefix, make()?, Some(make))?);
-        let part = Part { mounted, around, wrapped: Vec::new() };
-        match self.lock().parts.entry(prefix.to_owned()) {
-            Entry::Vacant(place) => {
-                place.insert(part);
+        let mut state = self.lock();
+        let place = state.parts.len();
+        match state.parts.entry(prefix.to_owned()) {
+            Entry::Vacant(entry) => {
+                entry.insert(Part { mounted, around, wrapped: Vec::new(), place });
                 Ok(())
             }
             Entry::Occupied(_) => Err(Error::misuse(format!(
@@ -142,9 +145,12 @@ impl Upstreams {
         Mounted::start_all(&self.mounted(), registrar).await;
     }
 
-    /// Returns the servers.
+    /// Returns the servers, in the order in which they were mounted.
     pub fn mounted(&self) -> Vec<Arc<Mounted>> {
-        self.lock().parts.values().map(|part| Arc::clone(&part.mounted)).collect()
+        let state = self.lock();
+        let mut parts: Vec<_> = state.parts.values().collect();
+        parts.sort_by_key(|part| part.place);
+        parts.into_iter().map(|part| Arc::clone(&part.mounted)).collect()
     }
 
     /// Forgets the servers, whose functions refer to the one that they are mounted into.

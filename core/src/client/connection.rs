@@ -91,6 +91,8 @@ pub(super) struct RequestSettings {
     /// The total time limit, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub on_progress: Option<OnProgress>,
+    /// The request is another client's, whose capabilities its `_meta` may have.
+    pub is_passed_on: bool,
     /// The times from which the limits count; `None`: from the request.
     pub times: Option<CallTimes>,
 }
@@ -216,9 +218,9 @@ impl Connection {
         settings: RequestSettings,
     ) -> Result<Raw, Error> {
         let key = RequestKey(self.next.fetch_add(1, Ordering::Relaxed));
-        let RequestSettings { timeout, max_timeout, on_progress, times } = settings;
+        let RequestSettings { timeout, max_timeout, on_progress, is_passed_on, times } = settings;
         let wants_progress = on_progress.is_some();
-        let options = RequestOptions { timeout, max_timeout, wants_progress, times };
+        let options = RequestOptions { timeout, max_timeout, wants_progress, is_passed_on, times };
         let (reply, answer) = oneshot::channel();
         let waiting = Waiting { reply, on_progress };
         self.order(Order::Request { key, method, params, options, waiting })?;

@@ -81,6 +81,7 @@ impl RunningCall {
                     inner(step);
                 }
             })),
+            is_passed_on: self.options.is_passed_on,
             times: Some(times),
         }
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::{connections::Connections, questions::Asking};
 use crate::{
-    client::{CallOptions, Operation},
+    client::{CallOptions, Client, Operation},
     error::{Error, ErrorKind},
-    protocol::{CompletionTarget, Members, Raw, json, meta},
+    protocol::{ClientCapabilities, CompletionTarget, Members, Raw, RootsCapability, json, meta},
     router::{self, Failure, Handler, Reply},
     server::{Context, NativeSubject, native_handler},
+    session::server::CallContext,
 };
 
 /// The part of the other server that a handler passes calls to.
@@ -69,7 +70,7 @@ async fn pass_on(
     };
     let failed = |error: Error| failure(connections.name(), subject, uri.as_deref(), &error);
     let lease = connections.lease(&context).await.map_err(failed)?;
-    let options = options(lease.client.options(), &context, lease.asking.as_ref());
+    let options = options(&lease.client, &context, lease.asking.as_ref());
     let outcome = lease.client.call(operation, options).await;
     let result = outcome.map_err(|error| {
         let unanswered = lease.asking.as_ref().and_then(Asking::take_failure);
@@ -112,12 +113,15 @@ fn read<T: for<'de> serde::Deserialize<'de>>(input: &str) -> Result<T, Failure> 
     serde_json::from_str(input).map_err(|error| Failure::Invalid(error.to_string()))
 }
 
-fn options(mut options: CallOptions, context: &Context, asking: Option<&Asking>) -> CallOptions {
+fn options(client: &Client, context: &Context, asking: Option<&Asking>) -> CallOptions {
+    let names_capabilities = client.server().spoken().is_stateless;
+    let mut options = client.options();
     options.raise_on_error = false;
     options.is_passed_on = true;
     options.questioner = asking.map(Asking::questioner);
     context.with_request(|request| {
-        options.meta = request.meta.as_ref().and_then(passed_meta);
+        let capabilities = names_capabilities.then(|| asked_by(request));
+        options.meta = passed_meta(request.meta.as_ref(), capabilities);
         if request.wants_progress {
             let context = context.clone();
             options.on_progress = Some(Arc::new(move |step| {
@@ -128,12 +132,26 @@ fn options(mut options: CallOptions, context: &Context, asking: Option<&Asking>)
     options
 }
 
-/// Returns the part of a call's `_meta` that is not about its connection.
-fn passed_meta(meta: &Raw) -> Option<Raw> {
-    let Members(mut members) = serde_json::from_str::<Members<Raw>>(meta.get()).ok()?;
+/// Returns the part of a call's `_meta` that is not about its connection, with the capabilities of its client where they are
+/// part of `_meta`.
+fn passed_meta(meta: Option<&Raw>, capabilities: Option<ClientCapabilities>) -> Option<Raw> {
+    let read = |meta: &Raw| serde_json::from_str::<Members<Raw>>(meta.get()).ok();
+    let mut members = meta.and_then(read).map_or_else(Vec::new, |members| members.0);
     let is_own = |name: &str| OWN_META.iter().any(|own| name.starts_with(own));
     members.retain(|(name, _)| !is_own(name));
+    let declared = capabilities.map(|declared| json::to_raw(&declared));
+    members.extend(declared.map(|declared| (meta::CLIENT_CAPABILITIES.to_owned(), declared)));
     (!members.is_empty()).then(|| json::to_raw(&Members(members)))
+}
+
+/// Returns the capabilities that the client of a call has to answer questions.
+fn asked_by(request: &CallContext) -> ClientCapabilities {
+    let declared = request.client.capabilities.as_ref();
+    let declared: Option<ClientCapabilities> =
+        declared.and_then(|declared| serde_json::from_str(declared.get()).ok());
+    let ClientCapabilities { roots, sampling, elicitation, .. } = declared.unwrap_or_default();
+    let roots = roots.map(|_| RootsCapability::default());
+    ClientCapabilities { roots, sampling, elicitation, ..ClientCapabilities::default() }
 }
 
 /// Returns a result without what it says about the server that it came from. Others are not written again.

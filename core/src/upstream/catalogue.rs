@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, Weak},
+    time::Duration,
 };
 
 use tokio::{sync::watch, task::AbortHandle};
 
 use super::{
+    START_TIME,
     calls::{Subject, handler},
     connections::{Connections, Told},
     lock,
@@ -30,8 +32,12 @@ const MAX_SUBSCRIBED: usize = 1_000;
 /// The task that keeps the registrations up to date. Dropping it ends it.
 pub(super) struct Following {
     task: AbortHandle,
-    listed: watch::Receiver<bool>,
+    pub(super) listed: Listed,
 }
+
+/// Tells when a server's lists are registered, or it could not be reached at first.
+#[derive(Clone)]
+pub(super) struct Listed(watch::Receiver<bool>);
 
 struct Follower {
     prefix: String,
@@ -61,6 +67,7 @@ impl Following {
         connections: Arc<Connections>,
         registrar: &Arc<dyn Registrar>,
         registered: &AllRegistered,
+        before: Option<Listed>,
     ) -> Self {
         let (has_listed, listed) = watch::channel(false);
         let follower = Follower {
@@ -70,17 +77,16 @@ impl Following {
             registered: Arc::clone(registered),
             subscription: None,
         };
-        let task = tokio::spawn(boxed(follower.follow(has_listed))).abort_handle();
-        Self { task, listed }
+        let task = tokio::spawn(boxed(follower.follow(has_listed, before))).abort_handle();
+        Self { task, listed: Listed(listed) }
     }
+}
 
-    /// Waits until the server's lists are registered, or it could not be reached at first.
-    pub(super) fn listed(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut listed = self.listed.clone();
-        async move {
-            // An error means that the task has ended.
-            let _ = listed.wait_for(|listed| *listed).await;
-        }
+impl Listed {
+    /// Waits for it. Returns `false` if it takes longer than this.
+    pub(super) async fn within(mut self, limit: Duration) -> bool {
+        // An inner error means that the task has ended.
+        tokio::time::timeout(limit, self.0.wait_for(|is_listed| *is_listed)).await.is_ok()
     }
 }
 
@@ -91,7 +97,7 @@ impl Drop for Following {
 }
 
 impl Follower {
-    async fn follow(mut self, has_listed: watch::Sender<bool>) {
+    async fn follow(mut self, has_listed: watch::Sender<bool>, before: Option<Listed>) {
         let first = match self.connections.open() {
             Ok(first) => first,
             Err(error) => {
@@ -104,6 +110,9 @@ impl Follower {
         }
         let first = Arc::downgrade(&first);
         let Some(client) = Member::reached(&first).await else { return };
+        if let Some(before) = before {
+            before.within(START_TIME).await;
+        }
         let mut changed: BTreeSet<ListName> = ListName::ALL.into();
         let mut backoff = Backoff::new();
         loop {
@@ -207,8 +216,7 @@ impl Registered {
             .into_iter()
             .map(|(entry, key)| (entry.get().to_owned(), (entry, key)))
             .collect();
-        let kept: Vec<_> =
-            fetched.iter().map(|entry| former.remove(entry.get())).collect();
+        let kept: Vec<_> = fetched.iter().map(|entry| former.remove(entry.get())).collect();
         let own = components.list_mut(list);
         for key in former.into_values().filter_map(|(_, key)| key) {
             match own.is_enabled(&key) {

@@ -13,7 +13,7 @@ use std::{
 
 pub use self::connections::MakeClient;
 use self::{
-    catalogue::{AllRegistered, Following},
+    catalogue::{AllRegistered, Following, Listed},
     connections::Connections,
 };
 use crate::{
@@ -149,24 +149,40 @@ impl Mounted {
     ///
     /// Must be called inside a tokio runtime.
     pub async fn start(&self, registrar: &Arc<dyn Registrar>) {
+        let listed = self.follow(registrar, None);
+        self.wait(listed).await;
+    }
+
+    /// Starts several servers at the same time, but for those that are started already. What they offer is listed in their order.
+    #[cfg(feature = "bindings")]
+    pub async fn start_all(all: &[Arc<Self>], registrar: &Arc<dyn Registrar>) {
+        let mut before = None;
+        let mut starts = Vec::new();
+        for mounted in all.iter().filter(|mounted| lock(&mounted.following).is_none()) {
+            let listed = mounted.follow(registrar, before.take());
+            before = Some(listed.clone());
+            starts.push(mounted.wait(listed));
+        }
+        futures_util::future::join_all(starts).await;
+    }
+
+    /// Begins to keep what the server offers registered, for the first time after another one did so.
+    fn follow(&self, registrar: &Arc<dyn Registrar>, before: Option<Listed>) -> Listed {
         let connections = Arc::clone(&self.connections);
         let prefix = self.prefix.clone();
-        let following = Following::start(prefix, connections, registrar, &self.registered);
-        let listed = following.listed();
+        let following = Following::start(prefix, connections, registrar, &self.registered, before);
+        let listed = following.listed.clone();
         *lock(&self.following) = Some(following);
-        if tokio::time::timeout(START_TIME, listed).await.is_err() {
+        listed
+    }
+
+    async fn wait(&self, listed: Listed) {
+        if !listed.within(START_TIME).await {
             tracing::warn!(
                 server = ?self.prefix,
                 "an upstream server has not answered yet; what it offers will be added when it does"
             );
         }
-    }
-
-    /// Starts several servers at the same time, but for those that are started already.
-    #[cfg(feature = "bindings")]
-    pub async fn start_all(all: &[Arc<Self>], registrar: &Arc<dyn Registrar>) {
-        let fresh = all.iter().filter(|mounted| lock(&mounted.following).is_none());
-        futures_util::future::join_all(fresh.map(|mounted| mounted.start(registrar))).await;
     }
 
     /// Closes the connections, if they can be opened again. What the server offers stays registered. A start that follows does

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{Wire, components};
 use crate::protocol::{
     ClientCapabilities, ElicitationCapability, ErrorObject, Id, Implementation, LoggingLevel,
-    Method, Params, SamplingCapability,
+    Method, Params, Raw, SamplingCapability,
     json::{self, ObjectWriter},
     meta,
     valid_json::contains,
@@ -16,28 +16,36 @@ use crate::protocol::{
 /// The members that a client adds to the `_meta` of its requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp<'a> {
-    /// From 2026-07-28: the members of the envelope, as written by [`envelope_members`].
-    pub envelope: Option<&'a str>,
+    /// From 2026-07-28.
+    pub envelope: Option<&'a ClientEnvelope>,
+    /// The capabilities in `_meta` take the place of those in the envelope: the request is another client's.
+    pub keeps_capabilities: bool,
     pub log_level: Option<LoggingLevel>,
     pub progress_token: Option<u64>,
 }
 
-/// Returns the `_meta` members of every modern request, as JSON without the braces.
-pub fn envelope_members(
-    wire: &Wire,
-    info: &Implementation,
-    capabilities: &ClientCapabilities,
-) -> String {
-    let mut members = String::from("{");
-    for (key, value) in [
-        (meta::PROTOCOL_VERSION, json::to_raw(wire.revision.as_str())),
-        (meta::CLIENT_INFO, json::to_raw(&components::implementation(wire, info))),
-        (meta::CLIENT_CAPABILITIES, json::to_raw(&client_capabilities(wire, capabilities))),
-    ] {
-        push_member(&mut members, key, value.get());
+/// The `_meta` members of every modern request.
+#[derive(Debug)]
+pub struct ClientEnvelope {
+    /// Revision and client, as JSON without the braces.
+    members: String,
+    /// JSON.
+    capabilities: Raw,
+}
+
+impl ClientEnvelope {
+    pub fn new(wire: &Wire, info: &Implementation, capabilities: &ClientCapabilities) -> Self {
+        let mut members = String::from("{");
+        for (key, value) in [
+            (meta::PROTOCOL_VERSION, json::to_raw(wire.revision.as_str())),
+            (meta::CLIENT_INFO, json::to_raw(&components::implementation(wire, info))),
+        ] {
+            push_member(&mut members, key, value.get());
+        }
+        members.remove(0);
+        let capabilities = json::to_raw(&client_capabilities(wire, capabilities));
+        Self { members, capabilities }
     }
-    members.remove(0);
-    members
 }
 
 /// Returns the params of `initialize`.
@@ -121,6 +129,8 @@ fn merged_meta(own: &str, stamp: Stamp<'_>) -> Result<String, &'static str> {
         Some(_) => &[meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES],
         None => &[],
     };
+    let kept = members.iter().find(|(key, _)| key == meta::CLIENT_CAPABILITIES);
+    let kept = kept.filter(|_| stamp.keeps_capabilities).map(|(_, value)| value.get());
     let mut has_level = false;
     let mut out = String::from("{");
     for (key, value) in &members {
@@ -134,7 +144,9 @@ fn merged_meta(own: &str, stamp: Stamp<'_>) -> Result<String, &'static str> {
         if out.len() > 1 {
             out.push(',');
         }
-        out.push_str(envelope);
+        out.push_str(&envelope.members);
+        let capabilities = kept.unwrap_or(envelope.capabilities.get());
+        push_member(&mut out, meta::CLIENT_CAPABILITIES, capabilities);
     }
     if let Some(level) = stamp.log_level.filter(|_| !has_level) {
         push_member(&mut out, meta::LOG_LEVEL, &format!("{:?}", level.as_str()));
@@ -208,15 +220,15 @@ mod tests {
     #[test]
     fn a_modern_stamp_is_complete_and_the_level_of_the_user_wins() {
         let wire = Wire::of(Revision::V2026_07_28);
-        let members = envelope_members(
+        let envelope = ClientEnvelope::new(
             wire,
             &Implementation::new("probe", "1"),
             &ClientCapabilities::default(),
         );
         let stamp = Stamp {
-            envelope: Some(&members),
+            envelope: Some(&envelope),
             log_level: Some(LoggingLevel::Error),
-            progress_token: None,
+            ..Stamp::default()
         };
         let params = r#"{"_m\u0065ta":{"io.modelcontextprotocol/logLevel":"debug"}}"#;
         assert_eq!(
@@ -229,6 +241,21 @@ mod tests {
                 r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
             )
         );
+    }
+
+    #[test]
+    fn capabilities_of_another_client_are_kept_where_a_request_is_passed_on() {
+        let (info, own) = (Implementation::new("probe", "1"), ClientCapabilities::default());
+        let envelope = ClientEnvelope::new(Wire::of(Revision::V2026_07_28), &info, &own);
+        let params =
+            r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"a":1}}"#;
+        for keeps_capabilities in [false, true] {
+            let stamp = Stamp { envelope: Some(&envelope), keeps_capabilities, ..Stamp::default() };
+            let frame = text(request_frame(2, "tools/call", params, stamp));
+            assert_eq!(frame.matches("clientCapabilities").count(), 1, "{frame}");
+            assert_eq!(frame.contains(r#"Capabilities":{"sampling":{}}"#), keeps_capabilities);
+            assert!(frame.contains(r#""a":1"#), "{frame}");
+        }
     }
 
     #[test]

@@ -25,9 +25,7 @@ mod rev_2026_07_28;
 pub use classify::{
     RequestEra, check_notification, check_version, classify, has_envelope, has_sessions, spoken_by,
 };
-pub use client::{
-    Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
-};
+pub use client::{ClientEnvelope, Stamp, answer_frame, initialize_params, request_frame, stamped};
 pub use components::describes_object;
 pub use dialect_0_7::{
     initialize_params as semantic_initialize_params, introduction, is_own as is_semantic,

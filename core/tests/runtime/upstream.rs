@@ -169,9 +169,8 @@ async fn what_the_program_has_disabled_removed_and_changed_stays_so_when_the_lis
     // This one's entry changes, too, and another one is there no more and comes back.
     registry.update(List::Tools, "greet", json!({"title": "Greet"})).unwrap();
     let tools = async || -> Vec<Listed> { client.list().await.unwrap() };
-    let names = async || -> Vec<String> {
-        tools().await.into_iter().map(|tool| tool.name).collect()
-    };
+    let names =
+        async || -> Vec<String> { tools().await.into_iter().map(|tool| tool.name).collect() };
     while names().await != ["shelf_refuse", "shelf_count", "shelf_added"] {
         changes.next().await.unwrap().unwrap();
     }
@@ -269,6 +268,23 @@ async fn a_client_that_can_not_be_asked_is_not_asked() {
         let error = client.call_tool("shelf_book", json!({"name": "1"})).await.unwrap_err();
         assert!(error.message.contains("elicitation"), "{below}: {error}");
         listening.shut_down().await;
+    }
+}
+
+/// From 2026-07-28 on each request names the capabilities of its client.
+#[tokio::test]
+async fn a_server_sees_which_questions_the_client_of_a_call_can_answer() {
+    let shelf = Server::new("shelf").tool("asked", |context: Context| async move {
+        let declared = context.request().client_capabilities;
+        vec![declared.elicitation.is_some(), declared.roots.is_some(), declared.sampling.is_some()]
+    });
+    let (client, server) = through(&shelf).await;
+    let asked = async |client: &Client| -> Vec<bool> {
+        client.call_tool("shelf_asked", ()).await.unwrap().data().unwrap()
+    };
+    assert_eq!(asked(&client).await, [false; 3]);
+    for revision in ASKING {
+        assert_eq!(asked(&asked_client(&server, revision).await).await, [true, true, false]);
     }
 }
 

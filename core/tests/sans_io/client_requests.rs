@@ -12,8 +12,13 @@ use serde_json::json;
 
 use crate::support::wire::{Scripted, error, seconds};
 
-const NONE: RequestOptions =
-    RequestOptions { timeout: None, max_timeout: None, wants_progress: false, times: None };
+const NONE: RequestOptions = RequestOptions {
+    timeout: None,
+    max_timeout: None,
+    wants_progress: false,
+    is_passed_on: false,
+    times: None,
+};
 
 #[test]
 fn a_legacy_request_carries_a_progress_token_only_if_used() {

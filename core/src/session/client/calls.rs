@@ -47,7 +47,7 @@ impl Calls {
         method: MethodName,
         options: RequestOptions,
     ) {
-        let RequestOptions { timeout, max_timeout, wants_progress, times } = options;
+        let RequestOptions { timeout, max_timeout, wants_progress, times, .. } = options;
         let CallTimes { started, last_seen, is_continued } =
             times.unwrap_or(CallTimes { started: now, last_seen: now, is_continued: false });
         let cap = max_timeout.and_then(|it| Some((it, started.checked_add(it)?)));

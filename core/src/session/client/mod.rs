@@ -84,6 +84,8 @@ pub struct RequestOptions {
     /// The maximum total time, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub wants_progress: bool,
+    /// The request is another client's, whose capabilities its `_meta` may have.
+    pub is_passed_on: bool,
     /// The times from which the timeouts count; `None`: from the request.
     pub times: Option<CallTimes>,
 }
@@ -267,7 +269,7 @@ pub struct ClientSession {
     exchange: Option<u64>,
     wire: &'static Wire,
     /// From 2026-07-28: the members added to the `_meta` of every request.
-    envelope: Option<String>,
+    envelope: Option<wire::ClientEnvelope>,
     server: Option<Arc<ServerIdentity>>,
     log_level: Option<LoggingLevel>,
     /// Before 2026-07-28: the level last set with `logging/setLevel`.
@@ -402,7 +404,8 @@ impl ClientSession {
         let has_token = (options.wants_progress || options.timeout.is_some())
             && self.wire.server_notifications.contains(&Method::Progress);
         let stamp = Stamp {
-            envelope: self.envelope.as_deref(),
+            envelope: self.envelope.as_ref(),
+            keeps_capabilities: options.is_passed_on,
             log_level: self.log_level.filter(|_| self.envelope.is_some()),
             progress_token: has_token.then_some(id),
         };
@@ -424,7 +427,7 @@ impl ClientSession {
         if matches!(self.phase, Phase::Open) && has_word {
             // Without a session, vendor notifications carry an envelope; standard ones do not.
             let vendors = matches!(method, MethodName::Vendor(_));
-            let envelope = self.envelope.as_deref().filter(|_| vendors);
+            let envelope = self.envelope.as_ref().filter(|_| vendors);
             let stamp = Stamp { envelope, ..Stamp::default() };
             let params = wire::stamped(params, stamp).unwrap_or_else(|_| params.into());
             let params = Some(&*params).filter(|it| it.trim() != "{}");

@@ -421,13 +421,13 @@ impl ClientSession {
         self.wire = Wire::spelled(revision, self.config.dialect);
         let config = &self.config;
         self.envelope = (revision.era() == Era::Modern)
-            .then(|| wire::envelope_members(self.wire, &config.info, &config.capabilities));
+            .then(|| wire::ClientEnvelope::new(self.wire, &config.info, &config.capabilities));
     }
 
     fn send_opening(&mut self, method: Method, params: &str) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        let stamp = Stamp { envelope: self.envelope.as_deref(), ..Stamp::default() };
+        let stamp = Stamp { envelope: self.envelope.as_ref(), ..Stamp::default() };
         let frame = wire::request_frame(id, method.as_str(), params, stamp)
             .expect("our own params are an object");
         self.outputs.push_back(Output::Send(frame));

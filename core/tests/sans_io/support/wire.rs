@@ -170,6 +170,7 @@ pub(crate) fn seconds(timeout: u64, max: u64) -> RequestOptions {
         timeout: Some(Duration::from_secs(timeout)),
         max_timeout: Some(Duration::from_secs(max)),
         wants_progress: false,
+        is_passed_on: false,
         times: None,
     }
 }
