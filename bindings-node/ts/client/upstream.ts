@@ -41,7 +41,9 @@ const OWN_FUNCTIONS = ["auth", "fetch"];
  * import { Server, upstream } from "gudgeon";
  *
  * const app = new Server("desk");
- * app.mount(upstream({ command: "uvx", args: ["mcp-server-time"] }, { timeoutMs: 10_000 }), "clock");
+ * const clock = upstream({ command: "uvx", args: ["mcp-server-time"] }, { timeoutMs: 10_000 });
+ * app.mount(clock, "clock");
+ * console.log(clock.servers.join()); // uvx mcp-server-time
  * ```
  */
 export function upstream(target: UpstreamTarget, options: UpstreamOptions = {}): Upstream {

@@ -165,7 +165,7 @@ export type UpstreamTarget =
   | { readonly mcpServers: Readonly<Record<string, ReachedByClients>> }
   | { readonly servers: Readonly<Record<string, ReachedByClients>> };
 
-/** What `upstream()` returns, to be mounted into a server. */
+/** Servers to mount into another one, as `upstream()` returns them. */
 export interface Upstream {
   /** The names of the servers, as errors show them. */
   readonly servers: readonly string[];
