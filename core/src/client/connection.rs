@@ -104,7 +104,7 @@ impl fmt::Debug for RequestSettings {
             .field("max_timeout", &self.max_timeout)
             .field("wants_progress", &self.on_progress.is_some())
             .field("times", &self.times)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -213,6 +213,7 @@ impl Run {
             timeout: Some(Duration::from_secs(10)),
             max_timeout: Some(Duration::from_secs(600)),
             wants_progress: self.requests.is_multiple_of(2) && !is_listen,
+            is_passed_on: false,
             times: None,
         };
         self.handle(Input::Request { key, method, params: &params, options });
