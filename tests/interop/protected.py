@@ -57,7 +57,8 @@ TOOLS = {
     "ours": ("test_simple_text", "This is a simple text response for testing."),
     "official": ("greet", "hello"),
 }
-READY = re.compile(r"http://127\.0\.0\.1:[1-9]\d*/\S+")
+#: A whole line: a path of which only the beginning is written would be served as well, under another redirect URL.
+READY = re.compile(r"(http://127\.0\.0\.1:[1-9]\d*/\S+)\n")
 
 
 class Cell:
@@ -150,7 +151,7 @@ class Server:
         while time.monotonic() < end and self.process.poll() is None:
             self.log.seek(0)
             if found := READY.search(self.log.read()):
-                return found[0]
+                return found[1]
             time.sleep(0.02)
         raise OSError("the server does not listen")
 
