@@ -40,6 +40,8 @@ pub(crate) struct AsyncioQueue {
     notifications: AtomicU64,
     /// Strong references, since the event loop keeps only weak references to its tasks.
     tasks: Mutex<HashMap<Key, Py<PyAny>>>,
+    /// Tasks that were cancelled and have not ended.
+    ending: Mutex<HashMap<Key, Py<PyAny>>>,
     /// Tasks that have not run their first step.
     fresh: Mutex<Vec<(Py<PyAny>, Py<Slot>)>>,
 }
@@ -83,6 +85,7 @@ impl AsyncioQueue {
             is_watched: AtomicBool::new(false),
             notifications: AtomicU64::new(0),
             tasks: Mutex::default(),
+            ending: Mutex::default(),
             fresh: Mutex::default(),
         })
     }
@@ -149,12 +152,18 @@ impl AsyncioQueue {
         drop(left);
         let tasks = std::mem::take(&mut *lock(&self.tasks));
         drop(tasks);
+        let ending = std::mem::take(&mut *lock(&self.ending));
+        drop(ending);
         let fresh = std::mem::take(&mut *lock(&self.fresh));
         drop(fresh);
     }
 
-    pub(crate) fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        lock(&self.tasks).values().map(|it| it.clone_ref(py)).collect()
+    /// Returns the tasks of running handlers, and those of cancelled ones that have not ended.
+    pub(crate) fn tasks(&self, py: Python<'_>) -> (Vec<Py<PyAny>>, Vec<Py<PyAny>>) {
+        let all = |tasks: &Mutex<HashMap<Key, Py<PyAny>>>| {
+            lock(tasks).values().map(|task| task.clone_ref(py)).collect()
+        };
+        (all(&self.tasks), all(&self.ending))
     }
 
     /// Starts and cancels everything queued. Called by the loop when the descriptor is readable.
@@ -170,8 +179,10 @@ impl AsyncioQueue {
             match item {
                 Item::Start(run) => self.spawn(py, stream, &run, spawn.bind(py))?,
                 Item::Cancel(call) => {
-                    let task = lock(&self.tasks).remove(&Key::Call(call));
+                    let key = Key::Call(call);
+                    let task = lock(&self.tasks).remove(&key);
                     if let Some(task) = task {
+                        lock(&self.ending).insert(key, task.clone_ref(py));
                         calling::call_method(task.bind(py), pyo3::intern!(py, "cancel"), ())?;
                     }
                 }
@@ -209,7 +220,7 @@ impl AsyncioQueue {
     /// Returns whether handlers run, so that the watching thread must go on; otherwise `watch` wakes it again.
     pub(crate) fn is_to_be_watched(&self) -> bool {
         self.is_watched.store(false, Ordering::Release);
-        let runs = !lock(&self.tasks).is_empty();
+        let runs = !lock(&self.tasks).is_empty() || !lock(&self.ending).is_empty();
         if runs {
             self.is_watched.store(true, Ordering::Release);
         }
@@ -250,7 +261,7 @@ impl AsyncioQueue {
     }
 
     pub(crate) fn finished(&self, key: Key) {
-        let task = lock(&self.tasks).remove(&key);
+        let task = lock(&self.tasks).remove(&key).or_else(|| lock(&self.ending).remove(&key));
         drop(task);
     }
 

@@ -173,8 +173,8 @@ impl Serving {
         }
     }
 
-    /// The tasks of running handlers.
-    fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+    /// The tasks of running handlers, and those of cancelled ones that have not ended.
+    fn tasks(&self, py: Python<'_>) -> (Vec<Py<PyAny>>, Vec<Py<PyAny>>) {
         self.stream.asyncio_queue.tasks(py)
     }
 

@@ -818,9 +818,9 @@ class Serving:
         """
         Writes queued frames and releases the threads. Returns `true` if all have ended within this many seconds.
         """
-    def tasks(self, /) -> list[Any]:
+    def tasks(self, /) -> tuple[list[Any], list[Any]]:
         """
-        The tasks of running handlers.
+        The tasks of running handlers, and those of cancelled ones that have not ended.
         """
     @property
     def url(self, /) -> str | None:

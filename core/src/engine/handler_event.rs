@@ -69,7 +69,7 @@ pub(super) enum Finished {
 
 impl Engine {
     /// Handles a report of a handler. Returns the event for its session. With `is_lagging`, when the client leaves too much
-    /// unread, progress is dropped and log messages are delayed.
+    /// unread, progress is dropped; the session drops log messages, and counts them.
     pub(crate) fn handle_event(
         &mut self,
         now: Instant,

@@ -45,7 +45,7 @@ pub enum StoreReply {
     Failed(String),
 }
 
-/// A store.
+/// A store that keeps its values in a place of its own, such as memory, a database or an object of the program.
 pub trait StoreEngine: Send + Sync {
     /// Begins an operation. `reply` takes the reply later, on any thread.
     fn run(&self, operation: StoreOperation, reply: Replier);

@@ -35,12 +35,13 @@ class AsyncioQueue:
         serving = self._serving
         self._watch.end()
         serving.drain()
-        tasks = serving.tasks()
+        running, ending = serving.tasks()
         serving.cancel()
-        for task in tasks:
+        # Those that end already would be interrupted in their cleanup.
+        for task in running:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLEANUP)
+        if running or ending:
+            await asyncio.wait([*running, *ending], timeout=CLEANUP)
         self._loop.remove_reader(serving.queue_fileno())
         serving.flush()
         serving.detach()

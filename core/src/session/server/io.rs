@@ -74,7 +74,7 @@ pub enum CallEvent {
     /// A handler's questions to the client; the params are in the newest vocabulary.
     Asks(Vec<(AskId, Method, Raw)>),
     Progress(Progress),
-    /// A log message of a handler. It is delayed if `is_lagging`, that is, while the peer does not read.
+    /// A log message of a handler. It is dropped and counted if `is_lagging`, that is, while the peer does not read.
     Log {
         now: Instant,
         log: Log,
