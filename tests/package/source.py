@@ -16,7 +16,7 @@ def main():
         def run(*command, cwd=folder):
             subprocess.run([str(word) for word in command], cwd=cwd, check=True)
 
-        run(MATURIN, "sdist", "--quiet", "--out", folder, cwd=ROOT)
+        run(MATURIN, "sdist", "--out", folder, cwd=ROOT)
         (archive,) = folder.glob("gudgeon-*.tar.gz")
         run("tar", "--extract", "--file", archive)
         source = folder / archive.name.removesuffix(".tar.gz")

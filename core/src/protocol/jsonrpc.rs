@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use super::partial::PartialMessage;
+
 /// A piece of JSON that passes through the core unchanged.
 pub type Raw = Box<RawValue>;
 
@@ -190,6 +192,20 @@ impl Malformed {
     }
 }
 
+/// Returns the problem of a message that could not be parsed. A number that no member can hold is JSON nevertheless, so that the
+/// request is answered under its id.
+fn unreadable_or_too_large(text: &str, error: &serde_json::Error) -> Malformed {
+    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+        return Malformed::unreadable(error.to_string());
+    }
+    let read = PartialMessage::from_beginning(text.as_bytes());
+    Malformed {
+        is_response: read.has_outcome && !read.has_method,
+        lacks_method: !read.has_method,
+        ..Malformed::invalid(read.id, error.to_string())
+    }
+}
+
 fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
     let fields: Fields<'_> = match serde_json::from_str(text) {
         Ok(fields) => fields,
@@ -203,7 +219,7 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
                 Err(error) => Malformed::unreadable(error.to_string()),
             });
         }
-        Err(error) => return Err(Malformed::unreadable(error.to_string())),
+        Err(error) => return Err(unreadable_or_too_large(text, &error)),
     };
     let has_outcome = fields.result.is_some() || fields.error.is_some();
     let lacks_method = match &fields.method {

@@ -15,12 +15,30 @@ fn service() -> Service {
 }
 
 fn ping(id: &str) -> String {
+    answer(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+}
+
+fn answer(frame: &str) -> String {
     let mut service = service();
-    let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     service.handle(Instant::now(), Input::Frame(frame.as_bytes()));
     let Some(Output::Send(reply)) = service.poll() else { panic!("no reply to {frame}") };
     assert!(service.poll().is_none());
     String::from_utf8(reply).unwrap()
+}
+
+/// Such a number is JSON, so that the message is no parse error (JSON-RPC 2.0, section 5.1).
+#[test]
+fn a_request_with_a_number_that_no_member_can_hold_is_refused_under_its_id() {
+    for (member, place) in [("params", "1e999"), ("method", "-1e999"), ("jsonrpc", "1e999")] {
+        let mut message = serde_json::Map::new();
+        for (name, value) in [("jsonrpc", "2.0"), ("id", "7"), ("method", "ping")] {
+            message.insert(name.into(), value.into());
+        }
+        message.insert(member.into(), "HERE".into());
+        let text = serde_json::Value::from(message).to_string().replace(r#""HERE""#, place);
+        let reply = answer(&text);
+        assert!(reply.contains(r#""id":"7""#) && reply.contains("-32600"), "{text}: {reply}");
+    }
 }
 
 /// A JSON string in which every character is escaped.
