@@ -29,7 +29,7 @@ const OWN_FUNCTIONS = ["auth", "fetch"];
  *
  * While it can't be reached, what it offered before stays, calls of it fail and name the reason, and it is tried again in the
  * background, after 1 s at first and after growing delays of up to 60 s. A command that ended is started again. The start of the
- * server waits for it for up to 5 s.
+ * server waits for it for up to 10 s.
  *
  * @param target - A URL, a command `{ command, args }`, or an entry of a host's configuration. With several servers, by name or as
  *   `{ mcpServers }`, or the path of a JSON file with them, which is read at once, the names are `prefix_server_name`.

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The longest time for which a server that starts waits for an upstream server. What that one offers then comes later.
-const START_TIME: Duration = Duration::from_secs(5);
+const START_TIME: Duration = Duration::from_secs(10);
 
 /// A server that [`Server::mount_upstream`] adds to another one, and the options of the client that reaches it.
 ///
@@ -87,7 +87,7 @@ impl Server {
     ///
     /// While the other server can't be reached, what it offered before stays in the lists, calls of it fail and name the
     /// reason, and it is tried again in the background, after 1 s at first and after growing delays of up to 60 s. A command that
-    /// ended is started again. A start of this server waits for it for up to 5 s.
+    /// ended is started again. A start of this server waits for it for up to 10 s.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

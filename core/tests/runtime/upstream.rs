@@ -368,7 +368,7 @@ async fn a_slow_server_delays_a_start_for_a_bounded_time() {
         Server::new("house").tool("open", || async { "open" }).mount_upstream("slow", target);
     let client = Client::connect(&server).await.unwrap();
     assert_eq!(client.call_tool("open", ()).await.unwrap().text(), "open");
-    assert!(begun.elapsed() < Duration::from_secs(6));
+    assert!(begun.elapsed() < Duration::from_secs(11));
 }
 
 #[tokio::test]

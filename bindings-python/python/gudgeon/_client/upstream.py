@@ -30,7 +30,7 @@ class Upstream:
 
     While it can't be reached, what it offered before stays, calls of it fail and name the reason, and it is tried again
     in the background, after 1 s at first and after growing delays of up to 60 s. A command that ended is started again.
-    The start of the server waits for it for up to 5 s.
+    The start of the server waits for it for up to 10 s.
 
     Args:
         target: A URL, a command as a list of words or a `Command`, the Path of a program, or an entry of a host's
