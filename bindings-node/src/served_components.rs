@@ -73,13 +73,7 @@ impl ServedComponents {
 
     /// Calls everything that is served at the moment.
     pub(crate) fn call_all(&self, call: impl Fn(&EndpointServer)) {
-        let served: Vec<_> = lock(&self.0.state).served.iter().filter_map(Weak::upgrade).collect();
-        for served in served {
-            served.call(|endpoint| {
-                call(endpoint);
-                Work::default()
-            });
-        }
+        self.0.call_all(call);
     }
 
     /// Changes the components and notifies all servers of the changed list, unless the change had no effect.
@@ -88,7 +82,32 @@ impl ServedComponents {
         list: Option<ListKind>,
         change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        let mut state = lock(&self.0.state);
+        self.0.change(list, change)
+    }
+
+    /// Returns the components as upstream servers change them, for as long as a server has them.
+    pub(crate) fn registrar(&self) -> Arc<dyn Registrar> {
+        Arc::clone(&self.0) as Arc<dyn Registrar>
+    }
+}
+
+impl Inner {
+    fn call_all(&self, call: impl Fn(&EndpointServer)) {
+        let served: Vec<_> = lock(&self.state).served.iter().filter_map(Weak::upgrade).collect();
+        for served in served {
+            served.call(|endpoint| {
+                call(endpoint);
+                Work::default()
+            });
+        }
+    }
+
+    fn change(
+        &self,
+        list: Option<ListKind>,
+        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let mut state = lock(&self.state);
         if !change(Arc::make_mut(&mut state.components))? {
             return Ok(());
         }
@@ -100,7 +119,7 @@ impl ServedComponents {
 }
 
 /// Upstream servers change them, from the thread of the clients.
-impl Registrar for ServedComponents {
+impl Registrar for Inner {
     fn change(
         &self,
         list: List,
@@ -110,7 +129,7 @@ impl Registrar for ServedComponents {
     }
 
     fn expect_growth(&self) {
-        Arc::make_mut(&mut lock(&self.0.state).components).expect_growth();
+        Arc::make_mut(&mut lock(&self.state).components).expect_growth();
     }
 
     fn updated(&self, uri: &str) {

@@ -11,8 +11,8 @@ use gudgeon::{
     error::Error,
     protocol::json,
     router::{
-        self, AnyRegistry, Changes, Components, Definition, List, Middleware, Registrar as _,
-        ResultBuilder, Visibility, find_resource,
+        self, AnyRegistry, Changes, Components, Definition, List, Middleware, ResultBuilder,
+        Visibility, find_resource,
     },
     transport::stdio,
 };
@@ -302,7 +302,7 @@ impl NativeServer {
         let adapt = connecting(&settings, &connect)?;
         let (place, upstreams) = (place.0.clone(), self.served.upstreams());
         upstreams.mount(&prefix, place, settings, around, ask, adapt).map_err(misuse)?;
-        self.served.expect_growth();
+        self.served.registrar().expect_growth();
         Ok(())
     }
 

@@ -18,7 +18,6 @@ use gudgeon::{
     driver::{Host, Work, boxed},
     engine::RunId,
     error::Error,
-    router::Registrar,
     server::native_subject,
 };
 use napi::{
@@ -98,8 +97,7 @@ impl NativeWorkQueue {
         *lock(&self.shared().upstream_serving) = serving;
         let (deferred, promise): (JsDeferred<(), Settle<()>>, _) = env.create_deferred()?;
         runtime.spawn(boxed(async move {
-            let registrar: Arc<dyn Registrar> = Arc::new(components.clone());
-            components.upstreams().reach(&registrar).await;
+            components.upstreams().reach(&components.registrar()).await;
             io.upstreams_were_tried();
             deferred.resolve(Box::new(|_| Ok(())));
         }));

@@ -1,6 +1,9 @@
 //! The components of a Python server, and the sources of calls that see them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::{
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
 
 use gudgeon::{
     error::Error,
@@ -12,7 +15,10 @@ use crate::{handler::PyHandler, source::Source};
 
 /// The components of one server. A change creates the next snapshot and shows it to every source. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerComponents(Arc<Mutex<Shared>>);
+pub(crate) struct ServerComponents(Arc<CurrentComponents>);
+
+#[derive(Debug)]
+pub(crate) struct CurrentComponents(Mutex<Shared>);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -25,14 +31,29 @@ pub(crate) struct Shared {
 
 impl ServerComponents {
     pub(crate) fn new(components: Components) -> Self {
-        Self(Arc::new(Mutex::new(Shared {
+        Self(Arc::new(CurrentComponents(Mutex::new(Shared {
             components: Arc::new(components),
             sources: Vec::new(),
             has_async: false,
             handlers: Vec::new(),
-        })))
+        }))))
     }
 
+    /// Returns the components as upstream servers change them, for as long as a server has them.
+    pub(crate) fn registrar(&self) -> Arc<dyn Registrar> {
+        Arc::clone(&self.0) as Arc<dyn Registrar>
+    }
+}
+
+impl Deref for ServerComponents {
+    type Target = CurrentComponents;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl CurrentComponents {
     /// Returns the current components.
     pub(crate) fn snapshot(&self) -> Arc<Components> {
         Arc::clone(&self.lock().components)
@@ -93,7 +114,7 @@ impl ServerComponents {
 }
 
 /// Upstream servers change them, from the thread of the clients.
-impl Registrar for ServerComponents {
+impl Registrar for CurrentComponents {
     fn change(
         &self,
         list: List,

@@ -216,6 +216,8 @@ impl Serving {
             while self.stream.server.unwritten() > 0 && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            let upstreams = lock(&self.stream.upstream_serving).take();
+            drop(upstreams);
             self.stream.waiting.forget_all();
             self.stream.stop_threads();
             self.stream.join_threads(deadline.saturating_duration_since(Instant::now()))

@@ -8,7 +8,6 @@ use std::{
 use gudgeon::{
     bindings::upstreams::{AskProgram, SignInQuestion},
     driver::{Host, Work},
-    router::Registrar,
 };
 use pyo3::prelude::*;
 
@@ -34,7 +33,7 @@ pub(crate) fn start(
     *lock(&stream.upstream_serving) =
         stream.upstreams.serve(stream.server.endpoint(), host, runtime.handle());
     mounted.iter().for_each(remember_upstream);
-    let registrar: Arc<dyn Registrar> = Arc::new(components.clone());
+    let registrar = components.registrar();
     py.detach(|| runtime.block_on(stream.upstreams.reach(&registrar)));
     Ok(())
 }

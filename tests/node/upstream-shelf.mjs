@@ -21,6 +21,14 @@ app.tool("count", {}, async (_, ctx) => {
 app.tool("wait", {}, async (_, ctx) => {
   await sleep(3_600_000, undefined, { signal: ctx.signal });
 });
+app.tool("grow", {}, () => {
+  app.tool("added", {}, () => "it is here");
+  return "grown";
+});
+app.tool("touch", {}, () => {
+  app.notifyUpdated("shelf://about");
+  return "touched";
+});
 app.tool("pid", {}, () => String(process.pid));
 app.tool("end", {}, () => process.exit(3));
 app.resource("shelf://about", {}, () => "two books");

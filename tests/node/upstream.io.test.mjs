@@ -36,7 +36,7 @@ async function withClient(app, options, use) {
 test("everything is offered under the prefix", async () => {
   await withClient(desk(), {}, async (client) => {
     const names = (await client.listTools()).map(({ name }) => name);
-    assert.deepEqual(names, ["open", "shelf_greet", "shelf_fail", "shelf_book", "shelf_count", "shelf_wait", "shelf_pid", "shelf_end"]);
+    assert.deepEqual(names, ["open", "shelf_greet", "shelf_fail", "shelf_book", "shelf_count", "shelf_wait", "shelf_grow", "shelf_touch", "shelf_pid", "shelf_end"]);
     assert.equal((await client.callTool("open")).text, "open");
     assert.equal((await client.callTool("shelf_greet", { name: "Ada" })).text, "Hello, Ada!");
     assert.equal((await client.readResource("shelf://about")).text, "two books");
@@ -117,6 +117,21 @@ for (const above of ["2025-11-25", "2026-07-28"]) {
     ]);
   });
 }
+
+test("changes of lists and updates of resources pass, also to the second that is served", async () => {
+  const app = desk();
+  const first = await Client.connect(app);
+  await withClient(app, {}, async (client) => {
+    await first.close();
+    const changes = await client.subscribe({ tools: true, uris: ["shelf://about"] }).open();
+    await client.callTool("shelf_grow");
+    assert.deepEqual((await changes.next()).value, { kind: "tools" });
+    assert.equal((await client.callTool("shelf_added")).text, "it is here");
+    await client.callTool("shelf_touch");
+    assert.deepEqual((await changes.next()).value, { kind: "updated", uri: "shelf://about" });
+    await changes.return();
+  });
+});
 
 test("a failure that middleware lets pass stays what it is", async () => {
   const messages = [];

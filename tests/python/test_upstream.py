@@ -51,6 +51,16 @@ async def wait(ctx: Context) -> str:
     await asyncio.sleep(3600)
 
 @app.tool
+def grow() -> str:
+    app.tool(lambda: "it is here", name="added")
+    return "grown"
+
+@app.tool
+def touch() -> str:
+    app.notify_updated("shelf://about")
+    return "touched"
+
+@app.tool
 def pid() -> str:
     return str(os.getpid())
 
@@ -96,7 +106,7 @@ def desk(shelf: Command) -> Server[Any]:
 def test_everything_is_offered_under_the_prefix(desk: Server[Any]) -> None:
     with SyncClient(desk) as client:
         names = [tool.name.removeprefix("shelf_") for tool in client.list_tools()]
-        assert names == ["open", "greet", "fail", "book", "count", "wait", "pid", "end"]
+        assert names == ["open", "greet", "fail", "book", "count", "wait", "grow", "touch", "pid", "end"]
         assert client.call_tool("open").text == "open"
         assert client.call_tool("shelf_greet", {"name": "Ada"}).text == "Hello, Ada!"
         assert client.read_resource("shelf://about").text == "two books"
@@ -187,6 +197,21 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
     ]
 
 
+def test_changes_of_lists_and_updates_of_resources_pass_also_to_the_second_that_is_served(desk: Server[Any]) -> None:
+    async def main() -> None:
+        first = await Client(desk).__aenter__()
+        async with Client(desk) as client:
+            await first.close()
+            async with client.subscribe("shelf://about", tools=True) as changes:
+                await client.call_tool("shelf_grow")
+                assert (await anext(changes)).kind == "tools"
+                assert (await client.call_tool("shelf_added")).text == "it is here"
+                await client.call_tool("shelf_touch")
+                assert (await anext(changes)).uri == "shelf://about"
+
+    asyncio.run(main())
+
+
 def test_a_failure_that_middleware_lets_pass_stays_what_it_is(shelf: Command) -> None:
     texts: list[str] = []
     for is_wrapped in (False, True):
@@ -219,6 +244,18 @@ def test_the_connections_are_closed_with_the_last_that_serves_and_opened_with_th
             assert time.monotonic() < until, "it goes on"
             time.sleep(0.05)
     assert pids[0] != pids[1]
+
+
+def test_the_connections_are_closed_although_the_listening_object_is_kept(desk: Server[Any]) -> None:
+    async def main() -> tuple[Any, str]:
+        async with desk.listen("http://127.0.0.1:0/mcp") as here, Client(here.url) as client:
+            return here, (await client.call_tool("shelf_pid")).text
+
+    _kept, pid = asyncio.run(main())
+    until = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < until, "it goes on"
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

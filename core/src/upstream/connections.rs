@@ -1,7 +1,8 @@
 //! The connections to an upstream server.
 //!
 //! One serves nearly everything. In revisions with sessions a server asks on the connection, without the call that it asks
-//! for. Therefore such a call has a connection of its own while it runs, if its client can be asked.
+//! for. Therefore a call whose client can be asked shares its connection with no other call while it runs: what is asked there can
+//! only be meant for its client.
 
 use std::{
     collections::BTreeSet,
@@ -25,6 +26,8 @@ use crate::{
 
 /// The maximum number of connections besides the first one.
 const MAX_MORE: usize = 15;
+/// The calls that share the first connection.
+const MAX_SHARING: u32 = 1 << 20;
 /// The connections without a call that stay open besides the first one.
 const MAX_IDLE: usize = 1;
 /// The bytes of the URIs of updated resources and the ids of completed pages that are kept until they are taken.
@@ -37,8 +40,9 @@ pub(super) struct Connections {
     /// `None` while the server is not served.
     first: Mutex<Option<Arc<Member>>>,
     first_usage: Usage,
-    /// Held by the call whose client is asked what the server asks on the first connection.
-    first_turn: Arc<Semaphore>,
+    /// The uses of the first connection: all of them for a call whose client is asked what the server asks there, or one for each
+    /// other call.
+    first_uses: Arc<Semaphore>,
     more: Option<More>,
     /// Held while connections are being closed.
     closing: Arc<tokio::sync::Mutex<()>>,
@@ -103,7 +107,7 @@ impl Connections {
             name: name.to_owned(),
             first: Mutex::new(Some(Member::new(name.to_owned(), first)?)),
             first_usage,
-            first_turn: Arc::new(Semaphore::new(1)),
+            first_uses: Arc::new(Semaphore::new(MAX_SHARING as usize)),
             more,
             closing: Arc::default(),
             events,
@@ -131,20 +135,18 @@ impl Connections {
     pub(super) async fn lease(self: &Arc<Self>, context: &Context) -> Result<Lease, Error> {
         let first = lock(&self.first).clone();
         let client = first.ok_or_else(closed)?.client().await?;
-        if !context.can_be_asked() {
-            return Ok(self.on_first(client, context, None, None));
-        }
-        let asking = Asking::new(context.clone());
+        let asking = context.can_be_asked().then(|| Asking::new(context.clone()));
         // From 2026-07-28 on a server asks in results, which belong to a call.
         if client.server().spoken().is_stateless {
-            return Ok(self.on_first(client, context, Some(asking), None));
+            return Ok(self.on_first(client, context, asking, None));
         }
-        if let Ok(turn) = Arc::clone(&self.first_turn).try_acquire_owned() {
-            return Ok(self.on_first(client, context, Some(asking), Some(turn)));
+        let uses = if asking.is_some() { MAX_SHARING } else { 1 };
+        if let Ok(turn) = Arc::clone(&self.first_uses).try_acquire_many_owned(uses) {
+            return Ok(self.on_first(client, context, asking, Some(turn)));
         }
         let Some(more) = &self.more else {
-            let turn = Arc::clone(&self.first_turn).acquire_owned().await.map_err(|_| closed())?;
-            return Ok(self.on_first(client, context, Some(asking), Some(turn)));
+            let turn = Arc::clone(&self.first_uses).acquire_many_owned(uses).await;
+            return Ok(self.on_first(client, context, asking, Some(turn.map_err(|_| closed())?)));
         };
         let turn = Arc::clone(&more.places).acquire_owned().await.map_err(|_| closed())?;
         let idle = lock(&more.idle).pop();
@@ -155,8 +157,8 @@ impl Connections {
         Ok(Lease {
             client,
             connections: Arc::clone(self),
-            in_use: Some(usage.begin(context.clone(), Some(asking.clone()))),
-            asking: Some(asking),
+            in_use: Some(usage.begin(context.clone(), asking.clone())),
+            asking,
             own: Some(usage),
             _turn: Some(turn),
         })

@@ -271,6 +271,42 @@ async fn a_client_that_can_not_be_asked_is_not_asked() {
     }
 }
 
+/// In revisions with sessions a server does not say for which call it asks.
+#[tokio::test]
+async fn nobody_is_asked_the_questions_of_another_clients_call() {
+    for below in ASKING {
+        let listening = host().listen("tcp://127.0.0.1:0").await.unwrap();
+        let upstream =
+            Upstream::new(listening.url()).options(|options| options.revisions = vec![below]);
+        let (others, server) = through(upstream).await;
+        let (asked, mut questions) = mpsc::unbounded_channel();
+        let (answer_now, _kept) = tokio::sync::broadcast::channel::<()>(1);
+        let waiting = answer_now.clone();
+        let builder = Client::builder(&server).on_elicit(move |params| {
+            let mut told = waiting.subscribe();
+            asked.send(format!("{params:?}")).unwrap();
+            async move {
+                told.recv().await.unwrap();
+                Ok(answer(&params))
+            }
+        });
+        let client = builder.connect().await.unwrap();
+        let call = {
+            let client = client.clone();
+            tokio::spawn(async move { client.call_tool("shelf_book", json!({"name": "1"})).await })
+        };
+        assert!(questions.recv().await.unwrap().contains("Book 1?"), "{below}");
+        let refused = others.call_tool("shelf_book", json!({"name": "2"})).await.unwrap_err();
+        assert!(refused.message.contains("elicitation"), "{below}: {refused}");
+        answer_now.send(()).unwrap();
+        assert!(questions.recv().await.unwrap().contains("nights for 1?"), "{below}");
+        answer_now.send(()).unwrap();
+        assert_eq!(call.await.unwrap().unwrap().text(), "1: true, 1", "{below}");
+        assert!(questions.try_recv().is_err(), "{below}: the question of another client");
+        listening.shut_down().await;
+    }
+}
+
 /// From 2026-07-28 on each request names the capabilities of its client.
 #[tokio::test]
 async fn a_server_sees_which_questions_the_client_of_a_call_can_answer() {
