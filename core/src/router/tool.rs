@@ -39,7 +39,8 @@ pub struct RegisteredTool {
 
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    schema: Arc<Schema>,
+    /// `None`: another server has checked the value.
+    schema: Option<Arc<Schema>>,
     is_object: bool,
 }
 
@@ -64,7 +65,7 @@ impl RegisteredTool {
         let output = match &tool.output_schema {
             None => None,
             Some(text) => Some(Output {
-                schema: compile(text, &place("output"))?,
+                schema: Some(compile(text, &place("output"))?),
                 is_object: describes_object(text),
             }),
         };
@@ -86,6 +87,9 @@ impl RegisteredTool {
         names::check_tool(&tool.name)?;
         let any = json::raw("{}".into());
         let mirrored = ParamHeader::of_schema(tool.input_schema.get()).unwrap_or_default();
+        let declared = tool.output_schema.as_ref();
+        let output =
+            declared.map(|schema| Output { schema: None, is_object: describes_object(schema) });
         Ok(Self {
             input: compile(&any, "the schema of any arguments")?,
             tool: Arc::new(tool),
@@ -94,7 +98,7 @@ impl RegisteredTool {
             mirrored: mirrored.into(),
             converts_arguments: false,
             validated: None,
-            output: None,
+            output,
         })
     }
 
@@ -128,7 +132,7 @@ impl RegisteredTool {
 
     /// Returns the declared output schema.
     pub(super) fn output_schema(&self) -> Option<&Arc<Schema>> {
-        self.output.as_ref().map(|it| &it.schema)
+        self.output.as_ref()?.schema.as_ref()
     }
 
     /// Returns whether the handler has to explain why these arguments are not valid.
@@ -187,7 +191,9 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
             };
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
-            output.schema.check_text(&text).map_err(misfit)?;
+            if let Some(schema) = &output.schema {
+                schema.check_text(&text).map_err(misfit)?;
+            }
             let content = escaped_text_content(&value);
             let structured =
                 Some(Structured { json: value, schema_is_object: Some(output.is_object) });
@@ -249,14 +255,17 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
 /// Returns the structured value of a result that has content only: its single text, or null, if the output schema
 /// accepts that.
 fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Failure> {
-    let Some(output) = output else { return Ok(None) };
+    let Some((output, schema)) = output.and_then(|output| Some((output, output.schema.as_ref()?)))
+    else {
+        return Ok(None);
+    };
     let parts: Vec<Value> = serde_json::from_str(parts).unwrap_or_default();
     let text = match &parts[..] {
         [text @ Value::String(_)] => text,
         [part] => &part["text"],
         _ => &Value::Null,
     };
-    let fits = [text, &Value::Null].into_iter().find(|it| output.schema.check(it).is_ok());
+    let fits = [text, &Value::Null].into_iter().find(|it| schema.check(it).is_ok());
     match fits {
         Some(value) => {
             let schema_is_object = Some(output.is_object);
@@ -271,7 +280,9 @@ fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Fa
 /// Checks structured content, which MUST conform to the output schema (Tools, "Output Schema").
 fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Failure> {
     let Some(output) = output else { return Ok(None) };
-    output.schema.check_json(value).map_err(misfit)?;
+    if let Some(schema) = &output.schema {
+        schema.check_json(value).map_err(misfit)?;
+    }
     Ok(Some(output.is_object))
 }
 

@@ -271,6 +271,36 @@ async fn a_client_that_can_not_be_asked_is_not_asked() {
     }
 }
 
+/// Up to 2025-11-25 structured content is an object (Tools, "Structured Content"), as the listed schema says.
+#[tokio::test]
+async fn a_structured_result_fits_the_listed_schema_in_every_revision() {
+    #[derive(Deserialize, JsonSchema, serde::Serialize)]
+    struct Count {
+        count: i64,
+    }
+    let shelf = Server::new("shelf")
+        .tool("number", || async { gudgeon::Json(3_i64) })
+        .tool("whole", || async { gudgeon::Json(Count { count: 3 }) });
+    for below in ASKING {
+        let listening = shelf.listen("tcp://127.0.0.1:0").await.unwrap();
+        let upstream =
+            Upstream::new(listening.url()).options(|options| options.revisions = vec![below]);
+        let (_, server) = through(upstream).await;
+        for above in ASKING {
+            let builder =
+                Client::builder(&server).options(|options| options.revisions = vec![above]);
+            let client = builder.connect().await.unwrap();
+            let _: Vec<Listed> = client.list().await.unwrap();
+            // The client checks results against the schemas in the list.
+            let number = client.call_tool("shelf_number", ()).await.unwrap();
+            assert_eq!(number.data::<i64>().unwrap(), 3, "{below} {above}");
+            let whole = client.call_tool("shelf_whole", ()).await.unwrap();
+            assert_eq!(whole.data::<Count>().unwrap().count, 3, "{below} {above}");
+        }
+        listening.shut_down().await;
+    }
+}
+
 /// In revisions with sessions a server does not say for which call it asks.
 #[tokio::test]
 async fn nobody_is_asked_the_questions_of_another_clients_call() {
