@@ -270,7 +270,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
       this.#core.addUpstream(place, prefix, servers);
       return this;
     }
-    const core = coreOf(other, place);
+    const core = coreOf(other, place, "; one that a client reaches is mounted as upstream(target)");
     core.mountInto(this.#core, prefix);
     this.#core.mounted.push(core);
     return this;

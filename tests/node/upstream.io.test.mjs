@@ -283,6 +283,7 @@ test("mistakes are named", () => {
     [() => upstream({ a: 3 }), /^upstream\(\): "a": the target must be/],
     [() => upstream({ receive() {}, send() {}, close() {} }), /a transport of your own opens once/],
     [() => new Server("x").mount(upstream(GONE)), /prefix/],
+    [() => new Server("x").mount(GONE, "p"), /mounted as upstream\(target\)/],
     [() => new Server("x").mount("a b", upstream(GONE)), /prefix/],
   ]) {
     assert.throws(make, (error) => error instanceof TypeError && says.test(error.message), String(says));

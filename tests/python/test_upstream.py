@@ -414,6 +414,8 @@ def test_a_server_with_upstream_servers_is_garbage_once_nobody_has_it(shelf: Com
         (lambda: Upstream([]), ValueError, "the program"),
         (lambda: Upstream("x"), ValueError, "URL"),
         (lambda: Server("x").mount(Upstream(["x"])), TypeError, "prefix"),
+        (lambda: Server("x").mount("p", ["x"]), TypeError, r"mounted as Upstream\(target\)"),
+        (lambda: Server("x").mount("p", "http://x/mcp"), TypeError, r"mounted as Upstream\(target\)"),
         (lambda: Server("x").mount("a b", Upstream(["x"])), ValueError, "prefix"),
     ],
 )

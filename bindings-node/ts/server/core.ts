@@ -334,9 +334,9 @@ export function setCore(server: object, core: ServerCore): void {
 }
 
 /** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */
-export function coreOf(server: unknown, place: string): ServerCore {
+export function coreOf(server: unknown, place: string, hint = ""): ServerCore {
   const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;
-  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${display(server)}`);
+  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${display(server)}${hint}`);
   return core as ServerCore;
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from os import PathLike
 from typing import Any, TypeVar
 
 from .._native import check_prefix, mounted_key
@@ -29,10 +31,11 @@ def mount_arguments(given: tuple[Any, ...], prefix: Any, other: Any, server: typ
         elif prefix is None:
             prefix = value
         else:
-            raise TypeError(f"mount() takes a prefix and a Server, and got {value!r} as well")
+            raise TypeError(f"mount() takes a prefix and a Server, and got {value!r} as well{_upstream_hint(value)}")
     if not isinstance(other, server) and not is_upstream(other):
         shown = "no server" if other is None else repr(other)
-        raise TypeError(f"mount() takes a prefix and a Server, and got {shown}: write app.mount('shelf', shelf)")
+        hint = _upstream_hint(other) or ": write app.mount('shelf', shelf)"
+        raise TypeError(f"mount() takes a prefix and a Server, and got {shown}{hint}")
     if prefix is None:
         if is_upstream(other):
             raise TypeError(f"mount() needs a prefix for the names of {other!r}: write app.mount('shelf', Upstream(…))")
@@ -41,3 +44,9 @@ def mount_arguments(given: tuple[Any, ...], prefix: Any, other: Any, server: typ
         raise TypeError(f"mount(): prefix= is a string, not {prefix!r}")
     check_prefix(prefix)
     return prefix, other
+
+
+def _upstream_hint(value: Any) -> str:
+    """Returns the advice for a target of a client, which was given in place of a server."""
+    is_target = isinstance(value, (str, list, tuple, Mapping, PathLike))
+    return ": a server that a client reaches is mounted as Upstream(target)" if is_target else ""
