@@ -7,7 +7,7 @@ use std::{
     process,
 };
 
-use super::{check_inside, read};
+use super::{check_inside, read, trust};
 use crate::failure::{Failure, FailureKind};
 
 /// The mode of a configuration that did not exist: it may hold secrets.
@@ -18,13 +18,21 @@ const USUAL: u32 = 0o666;
 /// Replaces the content of a configuration file, or creates it with its folders. Returns the path of the backup, if there was a
 /// file. Errors if the file was changed since `old` was read.
 ///
-/// In a project nothing is written through a symbolic link. Elsewhere a link stays, and the file that it names is replaced.
+/// In a project nothing is written through a symbolic link, and no file is replaced that another user may have written: it would be
+/// one of this user's then, whose servers are started. Elsewhere a link stays, and the file that it names is replaced.
 pub fn replace(
     path: &Path,
     project: Option<&Path>,
     old: Option<&str>,
     text: &str,
 ) -> Result<Option<PathBuf>, Failure> {
+    let foreign = project.and_then(|project| {
+        path.strip_prefix(project).ok().and_then(|below| trust::problem(project, below))
+    });
+    if let Some(problem) = foreign {
+        let hint = "nothing was changed; look at what it contains and make it your own, or use the configuration of your user";
+        return Err(Failure::new(FailureKind::File, problem).with_hint(hint));
+    }
     exchange(path, project, old, text).map_err(|error| {
         let message = format!("{}: the file cannot be written: {error}", path.display());
         let failure = Failure::new(FailureKind::File, message);
@@ -233,6 +241,31 @@ mod tests {
         assert_eq!(fs::read_to_string(&own).unwrap(), "own");
         assert!(!folder.join("none").exists() && !folder.join("new").exists());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_may_have_written_does_not_become_the_users_own() {
+        let project = folder("foreign");
+        fs::create_dir_all(&project).unwrap();
+        let file = project.join("mcp.json");
+        fs::write(&file, "old").unwrap();
+        let refused = |reason: &str| {
+            let error = replace(&file, Some(&project), Some("old"), "new").unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        };
+        fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+        refused("may be written by other users");
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        // Only root can give a file to somebody else.
+        if rustix::process::getuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
+            refused("belongs to the user 65534");
+            std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+        }
+        replace(&file, Some(&project), Some("old"), "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        fs::remove_dir_all(project).unwrap();
     }
 
     #[test]
