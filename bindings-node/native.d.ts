@@ -377,7 +377,7 @@ export declare class NativeServer {
 export declare class NativeSignInQuestion {
   /** Returns the operation that the client needs, JSON. */
   params(): string
-  /** Answers with JSON. Returns the problem of a value that is no answer. */
+  /** Answers with JSON. Returns the reason if the value is not an answer. */
   answer(given: string): string | null
   /** Refuses; the reason is `{"kind", "message", "code"?, "data"?}` or `{"name"}`. */
   refuse(reason: string): void

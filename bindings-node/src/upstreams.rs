@@ -57,7 +57,7 @@ impl NativeSignInQuestion {
         self.question.as_ref().map_or_else(String::new, |question| question.params().to_owned())
     }
 
-    /// Answers with JSON. Returns the problem of a value that is no answer.
+    /// Answers with JSON. Returns the reason if the value is not an answer.
     #[napi(catch_unwind)]
     pub fn answer(&mut self, given: String) -> Option<String> {
         self.question.take()?.answer(given.as_bytes())

@@ -54,7 +54,7 @@ impl NativeSignInQuestion {
         self.question.as_ref().map_or(&[], |question| question.params().as_bytes())
     }
 
-    /// Answers with JSON. Returns the problem of a value that is no answer.
+    /// Answers with JSON. Returns the reason if the value is not an answer.
     fn answer(&mut self, given: &[u8]) -> Option<String> {
         self.question.take()?.answer(given)
     }

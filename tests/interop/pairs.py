@@ -89,11 +89,9 @@ class Pair:
 
     def new_server(self):
         """Returns the listening server, which is not started yet; None if the client starts the server."""
-        return (
-            None
-            if self.transport == "stdio"
-            else SharedServer(self._serves, self.column.split()[0] in ("ours", THROUGH))
-        )
+        if self.transport == "stdio":
+            return None
+        return SharedServer(self._serves, is_ours=self.column.split()[0] in ("ours", THROUGH))
 
     @property
     def _serves(self):

@@ -31,6 +31,7 @@ pub mod options;
 pub mod store;
 pub mod subscriptions;
 pub mod unknown_name;
+#[cfg(feature = "auth")]
 pub mod upstreams;
 pub mod waiting;
 

@@ -176,7 +176,7 @@ impl SignInQuestion {
         self.params.get()
     }
 
-    /// Answers with JSON. Returns the problem of a value that is no answer.
+    /// Answers with JSON. Returns the reason if the value is not an answer.
     pub fn answer(self, given: &[u8]) -> Option<String> {
         self.questions.answer(self.number, given)
     }

@@ -2,7 +2,8 @@
 //!
 //! - A change that waits is not sent again, because its reader looks at the new state anyway.
 //! - A reader that leaves too many changes unread loses its subscriptions, and is told so.
-//! - A reader that leaves too much unread is sent only what it waits for: progress and log messages are dropped, and the latter are counted.
+//! - A reader that leaves too much unread is sent only what it waits for: progress and log messages are dropped, and log
+//!   messages are counted.
 //!
 //! Each outbox decides how much may wait at all, because some of them can't do without a message.
 

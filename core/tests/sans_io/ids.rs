@@ -26,7 +26,7 @@ fn answer(frame: &str) -> String {
     String::from_utf8(reply).unwrap()
 }
 
-/// Such a number is JSON, so that the message is no parse error (JSON-RPC 2.0, section 5.1).
+/// A number that is too large is JSON all the same, so the request is invalid rather than unreadable (JSON-RPC 2.0, section 5.1).
 #[test]
 fn a_request_with_a_number_that_no_member_can_hold_is_refused_under_its_id() {
     for (member, place) in [("params", "1e999"), ("method", "-1e999"), ("jsonrpc", "1e999")] {
