@@ -57,6 +57,11 @@ impl Redirect {
 
     /// Returns the response with a code, or with an error.
     pub(super) fn response(&self, issuer: &str, outcome: Result<&str, &OAuthError>) -> Response {
+        Response::redirect(&self.url(issuer, outcome))
+    }
+
+    /// Returns the URL with a code, or with an error.
+    pub(super) fn url(&self, issuer: &str, outcome: Result<&str, &OAuthError>) -> String {
         let mut fields = match outcome {
             Ok(code) => vec![("code", code)],
             Err(error) => {
@@ -66,7 +71,7 @@ impl Redirect {
         fields.extend(self.state.as_deref().map(|it| ("state", it)));
         fields.push(("iss", issuer));
         let separator = if self.uri.contains('?') { '&' } else { '?' };
-        Response::redirect(&format!("{}{separator}{}", self.uri, encode_form(&fields)))
+        format!("{}{separator}{}", self.uri, encode_form(&fields))
     }
 }
 

@@ -38,6 +38,10 @@ const CLIENT_SCHEMES: [&str; 17] = [
     "zed",
 ];
 
+/// Schemes that look like domain names in reverse, and start programs of the system or what listens to its messages.
+const SYSTEM_SCHEMES: [&str; 6] =
+    ["microsoft.", "ms.", "net.msmq", "net.p2p", "net.pipe", "net.tcp"];
+
 /// A client.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
@@ -241,12 +245,24 @@ fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
 /// Returns whether a redirect URL leads to a client, and does not start another program, as those of `ms-msdt` and `smb` do.
 pub(super) fn is_of_client(uri: &str) -> bool {
     let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    // A domain name in reverse begins with a top-level domain. Some schemes of Windows and macOS have a period, too.
-    let domain = scheme.split_once('.').map(|(first, _)| first);
-    let is_domain = |first: &str| !first.contains(['-', '+']) && first != "microsoft";
     matches!(&*scheme, "https" | "http")
         || CLIENT_SCHEMES.contains(&&*scheme)
-        || domain.is_some_and(is_domain)
+        || is_reversed_domain(&scheme)
+}
+
+/// Returns whether a scheme in lower case is a domain name in reverse, which begins with a top-level domain.
+fn is_reversed_domain(scheme: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && !label.contains('+')
+    };
+    let is_of_system =
+        |name: &&str| scheme == *name || name.ends_with('.') && scheme.starts_with(name);
+    scheme.split('.').all(is_label)
+        && scheme.split_once('.').is_some_and(|(top, _)| top.len() > 1 && !top.contains('-'))
+        && !SYSTEM_SCHEMES.iter().any(is_of_system)
 }
 
 /// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
@@ -323,6 +339,14 @@ mod tests {
             "x-apple.systempreferences:x",
             "microsoft.windows.camera:x",
             "a+b.c:x",
+            "com..x:y",
+            "com.:y",
+            ".com:y",
+            "com.-x:y",
+            "c.example:y",
+            "net.tcp:y",
+            "NET.pipe:y",
+            "ms.settings:y",
         ] {
             assert!(!is_of_client(uri), "{uri}");
         }

@@ -336,6 +336,11 @@ impl OAuthProxy {
         })
     }
 
+    /// Returns whether the operator listed the redirect URLs that are allowed.
+    fn lists_redirects(&self) -> bool {
+        self.allowed_redirects.is_some()
+    }
+
     fn client(
         &mut self,
         id: &str,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::{
         authorization_request::{AuthorizationRequest, Redirect},
-        clients::Client,
+        clients::{Client, without_port},
         message::{Form, OAuthError, Response, escape},
     },
     Interruption, OAuthProxy, Outcome, ProxyRequest, Waits,
@@ -56,7 +56,7 @@ pub(super) struct SignIn {
 
 impl OAuthProxy {
     /// Asks the user whether the client may act for them. Errors about the client or its redirect URL are shown, because they
-    /// may not be sent to that URL (RFC 6749, section 4.1.2.1).
+    /// may not be sent to that URL (RFC 6749, section 4.1.2.1); others are sent there only if this can't be misused.
     pub(super) fn authorize(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let issuer = &*request.issuer;
         let form = Form::of_query(&request.request)?;
@@ -66,13 +66,10 @@ impl OAuthProxy {
             other => other,
         })?;
         let redirect = Redirect::read(&form, &client).map_err(shown)?;
-        if !self.allows_redirect(&redirect.uri) {
-            let reason = "this server does not allow the client's redirect URL";
-            return Err(shown(OAuthError::new("invalid_request", reason)));
-        }
+        self.check_redirect(&redirect)?;
         let asked = match read_request(&form, &client, redirect.clone(), issuer) {
             Ok(asked) => asked,
-            Err(error) => return Ok(redirect.response(issuer, Err(&error))),
+            Err(error) => return Ok(self.end_without_consent(&redirect, issuer, &error)),
         };
         let sign_in = SignIn {
             id: at.id("sign-in"),
@@ -85,7 +82,7 @@ impl OAuthProxy {
         if sealed.is_empty() || sealed.len() > MAX_COOKIE {
             let reason = "state, scope and redirect_uri are too long: they may have about 2,000 bytes together";
             let error = OAuthError::new("invalid_request", reason);
-            return Ok(redirect.response(issuer, Err(&error)));
+            return Ok(self.end_without_consent(&redirect, issuer, &error));
         }
         let mut page = self.consent_page(&sign_in, id, &sealed, issuer);
         set_cookie(&mut page.headers, issuer, &sign_in.id, &sign_in.id, LIFE);
@@ -98,6 +95,8 @@ impl OAuthProxy {
         let form = Form::of_body(&request.request).map_err(shown)?;
         let sealed = form.require("request").map_err(shown)?;
         let sign_in = self.open_sign_in(sealed, issuer, at.unix)?;
+        // The page may be older than the list of redirect URLs.
+        self.check_redirect(&sign_in.request.redirect)?;
         let headers = &request.request.headers;
         // Only the page that this browser got may decide, not one of another site. A button that is pressed twice decides twice.
         let is_own_cookie = cookie(headers, issuer, &sign_in.id).is_some_and(|it| {
@@ -116,7 +115,7 @@ impl OAuthProxy {
         }
         if form.get("decision").map_err(shown)? != Some("allow") {
             let error = OAuthError::new("access_denied", "the user declined");
-            let mut response = sign_in.request.redirect.response(issuer, Err(&error));
+            let mut response = self.end_without_consent(&sign_in.request.redirect, issuer, &error);
             set_cookie(&mut response.headers, issuer, &sign_in.id, "", 0);
             return Ok(response);
         }
@@ -149,6 +148,7 @@ impl OAuthProxy {
         if !is_equal(sign_in.id.as_bytes(), state.as_bytes()) {
             return Err(shown(OAuthError::new("invalid_request", "state is of another sign-in")));
         }
+        self.check_redirect(&sign_in.request.redirect)?;
         let endpoints = self.endpoints(at.unix)?;
         let named = form.get("iss").map_err(shown)?;
         // RFC 9207, section 2.4.
@@ -264,6 +264,39 @@ impl OAuthProxy {
         sign_in.end(issuer, Err(&OAuthError::new("server_error", reason.as_str())))
     }
 
+    /// Errors if the operator does not allow the redirect URL.
+    fn check_redirect(&self, redirect: &Redirect) -> Result<(), Interruption> {
+        if self.allows_redirect(&redirect.uri) {
+            return Ok(());
+        }
+        let reason = "this server does not allow the client's redirect URL";
+        Err(shown(OAuthError::new("invalid_request", reason)))
+    }
+
+    /// Ends a sign-in that the user did not allow. Everyone can register a URL, so a link to this server would send browsers
+    /// anywhere: only a program on the user's machine and URLs that the operator listed are gone to at once (RFC 9700, section
+    /// 4.11.2). For others, a page has a link.
+    fn end_without_consent(
+        &self,
+        redirect: &Redirect,
+        issuer: &str,
+        error: &OAuthError,
+    ) -> Response {
+        if self.lists_redirects() || without_port(&redirect.uri).is_some() {
+            return redirect.response(issuer, Err(error));
+        }
+        let place = match host_of(&redirect.uri) {
+            Some(host) => escape(&host),
+            None => "the program".to_owned(),
+        };
+        let content = format!(
+            "<p>{}.</p><p><a href=\"{}\">Return to <b>{place}</b></a>, if you started this there.</p>",
+            escape(&error.description),
+            escape(&redirect.url(issuer, Err(error))),
+        );
+        Response::page(StatusCode::BAD_REQUEST, "You are not signed in", &content)
+    }
+
     fn open_approved(&self, sealed: &str, issuer: &str) -> Option<SignIn> {
         self.sealer.open(Use::ApprovedSignIn, issuer, sealed)
     }
@@ -284,16 +317,15 @@ impl OAuthProxy {
         issuer: &str,
     ) -> Response {
         let request = &sign_in.request;
-        let host = |url: &str| WebUrl::parse(url).ok().map(|it| it.authority());
         let name = escape(&displayed(request.client_name.as_deref().unwrap_or("A program")));
         let who = match client_id.starts_with("https://") {
             true => format!(
                 "It is described at <b>{}</b>.",
-                escape(&host(client_id).unwrap_or_default())
+                escape(&host_of(client_id).unwrap_or_default())
             ),
             false => "It gave this name itself.".to_owned(),
         };
-        let back = match host(&request.redirect.uri) {
+        let back = match host_of(&request.redirect.uri) {
             Some(host) => format!("Your browser then returns to <b>{}</b>.", escape(&host)),
             None => "Your browser then opens a program on this device.".to_owned(),
         };
@@ -375,6 +407,11 @@ pub(super) fn error_page(error: &OAuthError) -> Response {
     Response::page(status, "The sign-in failed", &content)
 }
 
+/// Returns the host of a URL, with its port. `None` for the URL of an app.
+fn host_of(url: &str) -> Option<String> {
+    WebUrl::parse(url).ok().map(|url| url.authority())
+}
+
 /// Returns the start of a name, without characters that are invisible or change the direction of text.
 fn displayed(name: &str) -> String {
     name.chars().filter(|letter| !is_invisible(*letter)).take(MAX_NAME).collect()
@@ -403,7 +440,6 @@ fn is_https(issuer: &str) -> bool {
     issuer.starts_with("https://")
 }
 
-/// Returns an origin without the port that its scheme has by default.
 /// Sets the cookie of a sign-in; 0 seconds remove it.
 fn set_cookie(headers: &mut HeaderMap, issuer: &str, id: &str, value: &str, seconds: u64) {
     let Some(name) = cookie_name(issuer, id) else { return };

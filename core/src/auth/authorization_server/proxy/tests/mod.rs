@@ -77,6 +77,7 @@ fn only_the_browser_that_was_asked_decides() {
         None,
     );
     assert_eq!(twice.status, 303, "a button may be pressed twice");
+    world.allow(BACK);
     let denied = world.decide(&deny, &cookie, Some("https://mcp.example.com"));
     assert_eq!(field(&denied, "error"), "access_denied");
     assert_eq!((field(&denied, "state"), field(&denied, "iss")), ("st&te".into(), ISSUER.into()));
@@ -145,6 +146,7 @@ fn a_mistake_of_the_client_is_shown_or_sent_back() {
         let text = String::from_utf8(page.body).unwrap();
         assert!(text.contains(reason) && text.contains("<h1>"), "{text}");
     }
+    world.allow(BACK);
     for (change, code) in [
         (("code_challenge", ""), "invalid_request"),
         (("code_challenge_method", "plain"), "invalid_request"),
@@ -186,6 +188,59 @@ fn a_browser_is_only_sent_to_the_host_of_a_registered_url() {
             assert!(text.contains("has not registered"), "{text}");
         }
     }
+}
+
+/// RFC 9700, section 4.11.2: a link to the server would lead to a site that anyone registered.
+#[test]
+fn a_browser_is_not_sent_on_without_the_users_consent() {
+    let mut world = World::new(&json!({}));
+    for (uri, place) in [(BACK, "app.example.com"), ("com.example.app:/back?a=\"", "the program")] {
+        let (_, client) = world.register_with(&json!({
+            "redirect_uris": [uri], "token_endpoint_auth_method": "none",
+        }));
+        let id = client["client_id"].as_str().unwrap();
+        let page = world.authorize_with(id, &[("redirect_uri", uri)]);
+        let sealed = page_field(&page);
+        let cookie = world.cookie.clone();
+        let pages = [
+            world.authorize_with(id, &[("redirect_uri", uri), ("response_type", "none")]),
+            world.authorize_with(id, &[("redirect_uri", uri), ("scope", &"a".repeat(4_000))]),
+            world.decide(&[("request", &sealed), ("decision", "deny")], &cookie, None),
+        ];
+        for page in pages {
+            assert_eq!(page.status, 400, "{uri}");
+            assert!(!page.headers.contains_key(header::LOCATION), "{uri}");
+            let text = String::from_utf8(page.body).unwrap();
+            let link = format!("<a href=\"{}", uri.replace('"', "&quot;"));
+            assert!(text.contains(&link) && text.contains("error="), "{text}");
+            assert!(text.contains(&format!("Return to <b>{place}</b>")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_page_does_not_outlive_the_permission_of_its_redirect_url() {
+    let mut world = World::new(&json!({}));
+    world.restart(&[b"key".to_vec()]);
+    let id = world.register();
+    let page = world.authorize(&id, "");
+    let sealed = page_field(&page);
+    let cookie = world.cookie.clone();
+    let back = world.go_to_callback(&id, "");
+    world.allow("https://other.example/*");
+    for decision in ["allow", "deny"] {
+        let fields = [("request", &*sealed), ("decision", decision)];
+        assert_is_not_allowed(&world.decide(&fields, &cookie, None));
+    }
+    let (_, query) = back.split_once('?').unwrap();
+    assert_is_not_allowed(&world.get(OAuthEndpoint::Callback, query));
+}
+
+fn assert_is_not_allowed(page: &Response) {
+    assert_eq!(page.status, 400);
+    assert!(!page.headers.contains_key(header::LOCATION));
+    let text = String::from_utf8(page.body.clone()).unwrap();
+    assert!(text.contains("does not allow the client's redirect URL"), "{text}");
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(super) struct World {
     /// The answer of the userinfo endpoint, or a status.
     pub(super) user: Result<Value, u16>,
     pub(super) settings: ProviderSettings,
+    /// The redirect URLs that the operator allows.
+    allowed: Option<Vec<String>>,
     count: u8,
 }
 
@@ -78,6 +80,7 @@ impl World {
             document: Err(404),
             user: Err(404),
             settings,
+            allowed: None,
             count: 0,
         }
     }
@@ -85,7 +88,14 @@ impl World {
     /// Replaces the process by another one.
     pub(super) fn restart(&mut self, keys: &[Vec<u8>]) {
         self.count += 1;
-        self.proxy = OAuthProxy::new(self.settings.clone(), None, keys, &[self.count; 32]);
+        let (settings, allowed) = (self.settings.clone(), self.allowed.clone());
+        self.proxy = OAuthProxy::new(settings, allowed, keys, &[self.count; 32]);
+    }
+
+    /// Lists the redirect URL that the operator allows, and no other.
+    pub(super) fn allow(&mut self, url: &str) {
+        self.allowed = Some(vec![url.to_owned()]);
+        self.restart(&[b"key".to_vec()]);
     }
 
     pub(super) fn moment(&mut self) -> Moment {
