@@ -467,16 +467,13 @@ impl RequestHead {
     /// Refuses headers that contradict each other, with the id of the request that they came with.
     fn refuse_headers(&self, body: &[u8], fault: Fault) -> Part {
         let frame = Frame::parse(body);
-        let (wire, id) = match &frame {
-            Frame::One(Ok(Message::Request { id, params, .. })) if wire::has_envelope(params) => {
-                (Wire::of(Revision::LATEST), Some(id))
+        let wire = match &frame {
+            Frame::One(Ok(Message::Request { params, .. })) if wire::has_envelope(params) => {
+                Wire::of(Revision::LATEST)
             }
-            Frame::One(Ok(Message::Request { id, .. })) => {
-                (wire::spoken_by(&self.mcp_headers), Some(id))
-            }
-            _ => (wire::spoken_by(&self.mcp_headers), None),
+            _ => wire::spoken_by(&self.mcp_headers),
         };
-        match reply::fault(wire, id, fault) {
+        match reply::fault(wire, frame.request_id(), fault) {
             Some((status, body)) => self.answer(status, reply::json_head(), body),
             None => self.refuse(StatusCode::BAD_REQUEST, "the headers contradict each other"),
         }
@@ -496,10 +493,9 @@ impl Content<'_> {
     /// Returns the id if the body is a single request.
     pub(super) fn request_id(&self) -> Option<Id> {
         match self {
-            Self::Post(Frame::One(Ok(Message::Request { id, .. })), _)
-            | Self::PostLegacySse { frame: Frame::One(Ok(Message::Request { id, .. })), .. }
-            | Self::Lifted(_, id) => Some(id.clone()),
-            _ => None,
+            Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => frame.request_id().cloned(),
+            Self::Lifted(_, id) => Some(id.clone()),
+            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
         }
     }
 }

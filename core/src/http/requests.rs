@@ -349,20 +349,17 @@ impl Endpoint {
         self.refuse_request(request, StatusCode::NOT_FOUND, message);
     }
 
-    /// Refuses a body that is not a message.
+    /// Refuses a body that is not a message, under its id if it has one that can be read.
     pub(super) fn refuse_frame(&mut self, request: HttpRequest, frame: Frame<'_>) {
         let Frame::One(Err(malformed)) = frame else { return };
         let kind = match malformed.unreadable {
             true => FaultKind::Unreadable,
             false => FaultKind::InvalidRequest,
         };
-        self.fail(request, Fault::new(kind, malformed.message));
-    }
-
-    /// Answers with a fault that belongs to no request. The id is left out if the peer's revision allows that.
-    pub(super) fn fail(&mut self, request: HttpRequest, fault: Fault) {
+        let fault = Fault::new(kind, malformed.message);
         let wire = wire::spoken_by(&request.mcp_headers);
-        let Some((status, body)) = reply::fault(wire, None, fault) else { return };
+        let id = request.request_id.as_ref();
+        let Some((status, body)) = reply::fault(wire, id, fault) else { return };
         self.answer_request(request, status, reply::json_head(), body);
     }
 

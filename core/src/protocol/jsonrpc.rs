@@ -179,6 +179,15 @@ impl<'a> Frame<'a> {
             Err(error) => Self::One(Err(Malformed::unreadable(error.to_string()))),
         }
     }
+
+    /// Returns the id under which a single request is answered, also one that is malformed.
+    pub fn request_id(&self) -> Option<&Id> {
+        match self {
+            Self::One(Ok(Message::Request { id, .. })) => Some(id),
+            Self::One(Err(malformed)) if !malformed.is_response => malformed.id.as_ref(),
+            Self::One(_) | Self::Batch(_) => None,
+        }
+    }
 }
 
 impl Malformed {

@@ -18,6 +18,13 @@ fn opened() -> (Visitor, String) {
     (visitor, session)
 }
 
+/// A request of each era with this body, and one of no session, and of one that does not exist.
+fn requests(session: &str, body: &str) -> Vec<Request> {
+    let mut requests = Vec::from(Request::of_both_eras(session, body));
+    requests.extend([Request::post(body), Request::post(body).header("mcp-session-id", "none")]);
+    requests
+}
+
 /// A request of each era for the list of tools, and its body.
 fn lists(session: &str) -> [(Request, Value); 2] {
     let [modern, legacy] = Request::of_both_eras(session, "");
@@ -55,7 +62,7 @@ fn json_that_is_no_message_is_an_invalid_request() {
     for body in
         ["1", r#""initialize""#, "null", "true", "{}", r#"{"jsonrpc":"2.0"}"#, r#"{"id":1}"#]
     {
-        for request in Request::of_both_eras(&session, body) {
+        for request in requests(&session, body) {
             visitor.refuses(&request, 400, -32600);
         }
     }
@@ -73,6 +80,18 @@ fn json_that_is_no_message_is_an_invalid_request() {
             body[member] = wrong.clone();
             visitor.refuses(&request.body(body.to_string()), 400, -32600);
         }
+    }
+}
+
+/// A number that is too large is JSON all the same (JSON-RPC 2.0, section 5.1).
+#[test]
+fn a_number_that_no_member_can_hold_does_not_hide_the_id() {
+    let (mut visitor, session) = opened();
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":1e999}"#;
+    for request in requests(&session, body) {
+        let reply = visitor.ask(&request);
+        assert_eq!((reply.status, reply.error()), (400, -32600), "{request:?}\n{reply:?}");
+        assert_eq!(reply.json()["id"], 7, "{request:?}\n{reply:?}");
     }
 }
 
