@@ -411,6 +411,7 @@ def test_a_server_with_upstream_servers_is_garbage_once_nobody_has_it(shelf: Com
         (lambda: Upstream(["x"], on_log=print), TypeError, "leave on_log= out"),
         (lambda: Upstream(["x"], timeot=3), TypeError, "^Upstream: .*'timeout'"),
         (lambda: Upstream(["x"], client_info=3), TypeError, "^Upstream: client_info="),
+        (lambda: Upstream(["x"], auth=3), TypeError, "^Upstream: auth= must be"),
         (lambda: Upstream([]), ValueError, "the program"),
         (lambda: Upstream("x"), ValueError, "URL"),
         (lambda: Server("x").mount(Upstream(["x"])), TypeError, "prefix"),

@@ -47,7 +47,7 @@ class Options:
         retry = given.get("retry")
         if isinstance(retry, dict):
             retry = Retry(**retry)
-        auth = credentials_of(given.get("auth"))
+        auth = credentials_of(given.get("auth"), subject)
         self._wire = {**given, "retry": retry._limits() if isinstance(retry, Retry) else retry}
         if auth is not None:
             self._wire["auth"] = auth._declared

@@ -306,8 +306,8 @@ class _Function(_Credentials):
         self._declared = {"kind": "source"}
 
 
-def credentials_of(given: Any) -> _Credentials | None:
-    """Returns the credentials that `auth=` of a client stands for."""
+def credentials_of(given: Any, owner: str) -> _Credentials | None:
+    """Returns the credentials that `auth=` of a client or an upstream server stands for."""
     if given is None or isinstance(given, _Credentials):
         return given
     if given == "oauth":
@@ -315,10 +315,10 @@ def credentials_of(given: Any) -> _Credentials | None:
     if isinstance(given, str):
         return _Token(given)
     if callable(given) and not isinstance(given, type):
-        check_takes(given, "", "Client: the function of auth=")
+        check_takes(given, "", f"{owner}: the function of auth=")
         return _Function(given)
     raise TypeError(
-        'Client: auth= must be "oauth", a token, a function that returns one, OAuth(…), ClientCredentials(…), '
+        f'{owner}: auth= must be "oauth", a token, a function that returns one, OAuth(…), ClientCredentials(…), '
         "EnterpriseManaged(…) or WorkloadIdentity(…)"
     )
 

@@ -72,7 +72,7 @@ impl Member {
         if let Err(error) = &outcome
             && is_grouped
         {
-            tracing::warn!(server = ?self.name, %error, "a server of a group could not be reached");
+            tracing::warn!(server = ?self.name, %error, "a server could not be reached");
             let mut state = lock(&self.state);
             if !state.is_final {
                 let retrying = tokio::spawn(boxed(keep_trying(Arc::downgrade(self))));
@@ -130,7 +130,7 @@ impl Member {
         if let Some(error) = &error
             && state.error.is_none()
         {
-            tracing::warn!(server = ?self.name, %error, "a server of a group failed");
+            tracing::warn!(server = ?self.name, %error, "a server failed");
         }
         state.error = error.map(Arc::new);
     }
