@@ -1,6 +1,6 @@
 //! The arguments that all commands with a target share, and the client that they describe.
 
-use std::{env, ffi::OsString, fs, io, path::PathBuf, time::Duration};
+use std::{env, ffi::OsString, io, path::PathBuf, time::Duration};
 
 use clap::Args;
 use gudgeon::{
@@ -10,6 +10,7 @@ use gudgeon::{
 
 use crate::{
     failure::{Failure, FailureKind},
+    files::read,
     hosts::Consent,
     target::Target,
     tokens,
@@ -171,7 +172,7 @@ impl ConnectionArguments {
     fn token(&self) -> Result<Option<String>, Failure> {
         let (token, place) = match &self.token_file {
             Some(file) => {
-                let read = fs::read_to_string(file);
+                let read = read::given_text(file, read::SECRET);
                 let failed = |it: io::Error| {
                     let message = format!("--token-file {}: {it}", file.display());
                     Failure::new(FailureKind::File, message)

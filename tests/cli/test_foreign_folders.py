@@ -54,7 +54,7 @@ def test_nothing_is_written_or_read_through_a_link(gudgeon, project, tmp_path, l
         install(gudgeon),
         gudgeon("uninstall", "theirs", "--from", "cursor", "--scope", "project", "--yes"),
     ):
-        assert refused.code == 10 and "is a symbolic link, which is not followed in a project" in refused.err
+        assert refused.code == 10 and "is a symbolic link, which is not followed here" in refused.err
     assert sorted(tmp_path.rglob("*")) == before
     assert "theirs" not in gudgeon("discover", "--json").out
 
@@ -140,6 +140,46 @@ def test_generated_files_and_recordings_follow_no_link(gudgeon, project, tmp_pat
             link.unlink()
             assert refused.code == 10 and link.name in refused.err, refused
     assert (tmp_path / "own").read_text() == OWN and not (tmp_path / "none").exists()
+    # Nor is a folder on the way one.
+    (tmp_path / "folder").mkdir()
+    (project / "out").symlink_to(tmp_path / "folder")
+    for words in (
+        ("types", shelf, "--out", "out/types.py"),
+        ("types", shelf, "--out", project / "out/types.py"),
+        ("doctor", shelf, "--junit", "./out/report.xml"),
+        ("record", "out/messages.jsonl", "--", sys.executable, shelf),
+    ):
+        refused = gudgeon(*words)
+        assert refused.code == 10 and "out is a symbolic link, which is not followed here" in refused.err, refused
+    assert not list((tmp_path / "folder").iterdir())
     recording = project / "new.jsonl"
     assert gudgeon("record", recording, "--", sys.executable, shelf).code == 0
     assert stat.S_IMODE(recording.stat().st_mode) == 0o600
+
+
+def test_files_without_end_are_errors(gudgeon, shelf):
+    for words in (
+        ("replay", "/dev/zero"),
+        ("call", shelf, "add_book", "title=@/dev/zero"),
+        ("call", shelf, "add_book", "@/dev/zero"),
+        ("list", "http://127.0.0.1:9/mcp", "--token-file", "/dev/zero"),
+        ("list", "server", "--config", "/dev/zero"),
+        ("auth", "cimd", "validate", "/dev/zero"),
+    ):
+        refused = gudgeon(*words)
+        assert refused.code == 10 and "it is larger than" in refused.err, (words, refused)
+
+
+def test_a_recording_is_not_read_whole(gudgeon, project, shelf):
+    recording = project / "messages.jsonl"
+    assert gudgeon("record", recording, "--", sys.executable, shelf).code == 0
+    # A file with a hole, which takes no space: its size is beyond what would be read.
+    with recording.open("ab") as file:
+        file.truncate(8 << 30)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+    assert gudgeon("record", recording, "--", sys.executable, shelf).code == 0
+    recording.unlink()
+    os.mkfifo(recording)
+    refused = gudgeon("record", recording, "--", sys.executable, shelf)
+    assert refused.code == 10 and "it is not a regular file" in refused.err

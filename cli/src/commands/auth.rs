@@ -1,9 +1,8 @@
 //! `gudgeon auth`: signs in to servers over HTTP, and shows and removes what a sign-in stored.
 
 use std::{
-    fs,
     io::{self, BufRead as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -23,6 +22,7 @@ use crate::{
     connection::{ConnectionArguments, ConsentArguments},
     escape,
     failure::{Failure, FailureKind},
+    files::read,
     output,
     target::Target,
     tokens::{SignInOptions, Tokens, stored_url},
@@ -293,8 +293,8 @@ fn not_signed_in(url: &str) -> Failure {
         .with_hint(format!("run `gudgeon auth login {url}`"))
 }
 
-fn secret_in(file: &PathBuf) -> Result<String, Failure> {
-    let text = fs::read_to_string(file).map_err(|it| {
+fn secret_in(file: &Path) -> Result<String, Failure> {
+    let text = read::given_text(file, read::SECRET).map_err(|it| {
         let message = format!("--client-secret-file {}: {it}", file.display());
         Failure::new(FailureKind::File, message)
     })?;

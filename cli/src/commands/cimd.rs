@@ -1,6 +1,6 @@
 //! `gudgeon auth cimd`: client-id metadata documents, by which a client names itself with a URL.
 
-use std::{fs, path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use gudgeon::{
@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     escape,
     failure::{Failure, FailureKind},
+    files::read,
     output,
 };
 
@@ -121,7 +122,7 @@ async fn validate(arguments: ValidateArguments) -> Result<ExitCode, Failure> {
     let mut findings = Findings::default();
     let bytes = match is_url {
         true => fetched(&place, &mut findings).await?,
-        false => fs::read(Path::new(&place)).map_err(|it| {
+        false => read::given(Path::new(&place), read::DOCUMENT).map_err(|it| {
             Failure::new(FailureKind::File, format!("{place} can't be read: {it}"))
         })?,
     };

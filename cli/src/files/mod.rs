@@ -2,36 +2,84 @@
 //!
 //! Those of a project may have been made by somebody else, such as the author of a repository: no link is followed in them.
 
+#[cfg(unix)]
+mod folder;
+#[cfg(not(unix))]
+#[path = "folder_by_path.rs"]
+mod folder;
 pub mod read;
 pub mod trust;
 pub mod write;
 
 use std::{
+    env,
+    ffi::{OsStr, OsString},
     io,
     path::{Component, Path, PathBuf},
 };
 
-/// Errors if a path leads out of a project, or through a symbolic link in it. Parts of it may be missing.
-fn check_inside(project: &Path, path: &Path) -> io::Result<()> {
-    let below = path.strip_prefix(project).map_err(|_| outside(path))?;
-    let mut place = PathBuf::from(project);
-    for part in below.components() {
-        let Component::Normal(part) = part else { return Err(outside(path)) };
-        place.push(part);
-        match place.symlink_metadata() {
-            Ok(found) if found.is_symlink() => {
-                let message = format!(
-                    "{} is a symbolic link, which is not followed in a project",
-                    place.display()
-                );
-                return Err(io::Error::other(message));
-            }
-            Ok(_) => (),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
+use self::folder::Folder;
+
+/// The treatment of a folder that does not exist.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Missing {
+    Make,
+    Error,
+}
+
+/// Opens a folder that the command line names. Below the current folder no symbolic link is followed: a repository could have it.
+pub fn folder(path: &Path, missing: Missing) -> io::Result<Folder> {
+    let current = env::current_dir()?;
+    let path = path.strip_prefix(&current).unwrap_or(path);
+    if path.is_absolute() {
+        if missing == Missing::Make {
+            std::fs::create_dir_all(path)?;
         }
+        return Folder::open(path);
     }
-    Ok(())
+    let is_above = |part: &Component<'_>| matches!(part, Component::CurDir | Component::ParentDir);
+    let above: PathBuf = path.components().take_while(is_above).collect();
+    let mut folder = Folder::open(&above)?;
+    for part in path.components().skip_while(is_above) {
+        folder = inner(&folder, part.as_os_str(), missing)?;
+    }
+    Ok(folder)
+}
+
+/// Returns the folder of a file that the command line names, and the name of the file.
+fn named(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("it is the path of a folder"))?;
+    Ok((folder(path.parent().unwrap_or(Path::new("")), Missing::Error)?, name))
+}
+
+/// Returns the folder of a project's file, and the name of the file. Errors if the path leads out of the project, through a
+/// symbolic link, or through a folder that another user may have written.
+fn in_project(project: &Path, path: &Path, missing: Missing) -> io::Result<(Folder, OsString)> {
+    let below = path.strip_prefix(project).map_err(|_| outside(path))?;
+    let name = below.file_name().ok_or_else(|| outside(path))?;
+    let mut folder = Folder::open(project)?;
+    for part in below.parent().unwrap_or(Path::new("")).components() {
+        let Component::Normal(part) = part else { return Err(outside(path)) };
+        let place = folder.path_of(part);
+        folder = inner(&folder, part, missing)?;
+        trust::check(&place, &folder.metadata()?)?;
+    }
+    Ok((folder, name.to_owned()))
+}
+
+fn inner(folder: &Folder, name: &OsStr, missing: Missing) -> io::Result<Folder> {
+    match missing {
+        Missing::Make => folder.inner_made(name),
+        Missing::Error => folder.inner(name),
+    }
+}
+
+fn link(path: &Path) -> io::Error {
+    let message = format!(
+        "{} is a symbolic link, which is not followed here; give the path that it leads to",
+        path.display()
+    );
+    io::Error::other(message)
 }
 
 fn outside(path: &Path) -> io::Error {

@@ -1,23 +1,65 @@
 //! Reads of files that a project or the user wrote.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
-pub use gudgeon::transport::small_file::read as small;
+pub use gudgeon::transport::small_file::{of as small_of, read as small};
 
-use super::check_inside;
+use super::{Missing, in_project, trust};
 
-/// Reads a regular file of at most 1 MiB in a project, through no symbolic link.
+/// The maximum sizes of files that the user names, in MiB: nobody waits for the end of `/dev/zero`.
+pub const CONFIGURATION: u64 = 64;
+pub const SECRET: u64 = 1;
+pub const VALUE: u64 = 64;
+pub const GENERATED: u64 = 64;
+pub const DOCUMENT: u64 = 1;
+pub const TRANSCRIPT: u64 = 256;
+
+/// Reads a regular file of at most 1 MiB in a project, through no symbolic link. Errors if another user may have written it.
 fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    check_inside(project, path)?;
-    small(path)
+    let (folder, name) = in_project(project, path, Missing::Error)?;
+    let file = folder.read(&name)?;
+    trust::check(path, &file.metadata()?)?;
+    small_of(file)
 }
 
-/// Reads a configuration: one of a project, or one of the user's own, which may have any size.
+/// Reads a configuration: one of a project, or one of the user's own.
 pub fn configuration(path: &Path, project: Option<&Path>) -> io::Result<Vec<u8>> {
     match project {
         Some(project) => of_project(project, path),
-        None => fs::read(path),
+        None => given(path, CONFIGURATION),
     }
+}
+
+/// Reads a file that the command line names, which may be a pipe. Errors if it has more than this many MiB.
+pub fn given(path: &Path, mebibytes: u64) -> io::Result<Vec<u8>> {
+    whole(File::open(path)?, mebibytes)
+}
+
+/// Reads the text of a file that the command line names.
+pub fn given_text(path: &Path, mebibytes: u64) -> io::Result<String> {
+    text(given(path, mebibytes)?)
+}
+
+/// Reads everything up to this many MiB. Errors if there is more.
+pub fn whole(source: impl Read, mebibytes: u64) -> io::Result<Vec<u8>> {
+    let most = mebibytes << 20;
+    let mut bytes = Vec::new();
+    source.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::other(format!("it is larger than {mebibytes} MiB"))),
+        false => Ok(bytes),
+    }
+}
+
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 at byte {at}"))
+    })
 }
 
 #[cfg(test)]
@@ -48,5 +90,20 @@ mod tests {
         let missing = of_project(&folder, &at("no/file")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_end_is_an_error() {
+        let error = given(Path::new("/dev/zero"), 1).unwrap_err().to_string();
+        assert_eq!(error, "it is larger than 1 MiB");
+    }
+
+    #[test]
+    fn a_pipe_that_the_user_names_is_read() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        io::Write::write_all(&mut writer, b"text").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        assert_eq!(given(Path::new(&path), 1).unwrap(), b"text");
     }
 }

@@ -1,35 +1,48 @@
 //! Tells files of the user from those that another user could have put into a folder.
 
-use std::path::Path;
+use std::{fs::Metadata, io, path::Path};
 
 use crate::output;
 
 /// Returns why the files below a folder are not used, if one that the path names may be from another user: neither the
 /// user nor root owns it, or others may write it.
-#[cfg(unix)]
 pub fn problem(folder: &Path, below: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let (own, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut place = folder.to_path_buf();
     below.components().find_map(|part| {
         place.push(part);
         // The link itself, and what it names. What is missing is nobody's.
         let found = [place.symlink_metadata(), place.metadata()];
-        found.into_iter().flatten().find_map(|metadata| {
-            let others_write = metadata.mode() & 0o002 != 0
-                || metadata.mode() & 0o020 != 0 && metadata.gid() != group;
-            let reason = match metadata.uid() {
-                uid if uid != own && uid != 0 => format!("belongs to the user {uid}"),
-                // The mode of a link says nothing.
-                _ if others_write && !metadata.is_symlink() => {
-                    "may be written by other users".to_owned()
-                }
-                _ => return None,
-            };
-            Some(format!("{} {reason}", place.display()))
-        })
+        found.into_iter().flatten().find_map(|metadata| problem_of(&place, &metadata))
     })
+}
+
+/// Errors if an open file or folder may be from another user.
+pub fn check(place: &Path, metadata: &Metadata) -> io::Result<()> {
+    problem_of(place, metadata).map_or(Ok(()), |problem| {
+        let advice = "look at what it contains and make it your own";
+        Err(io::Error::other(format!("{problem}; {advice}")))
+    })
+}
+
+#[cfg(unix)]
+fn problem_of(place: &Path, metadata: &Metadata) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let (own, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let others_write =
+        metadata.mode() & 0o002 != 0 || metadata.mode() & 0o020 != 0 && metadata.gid() != group;
+    let reason = match metadata.uid() {
+        uid if uid != own && uid != 0 => format!("belongs to the user {uid}"),
+        // The mode of a link says nothing.
+        _ if others_write && !metadata.is_symlink() => "may be written by other users".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{} {reason}", place.display()))
+}
+
+#[cfg(not(unix))]
+fn problem_of(_: &Path, _: &Metadata) -> Option<String> {
+    None
 }
 
 /// Returns whether a folder has the first of these files, and all of them are used. If they are not, a message says why.
@@ -43,11 +56,6 @@ pub fn has(folder: &Path, files: &[&Path]) -> bool {
         output::note(format_args!("{} is not used: {problem}", first.display()));
     }
     problem.is_none()
-}
-
-#[cfg(not(unix))]
-pub fn problem(_: &Path, _: &Path) -> Option<String> {
-    None
 }
 
 #[cfg(test)]

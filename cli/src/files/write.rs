@@ -1,19 +1,20 @@
 //! Writes of files that are complete or not made, with a backup of the file before.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::{self, File, OpenOptions, Permissions},
     io::{self, Write as _},
     path::{Path, PathBuf},
     process,
 };
 
-use super::{check_inside, read, trust};
+use super::{Folder, Missing, in_project, named, read, trust};
 use crate::failure::{Failure, FailureKind};
 
 /// The mode of a configuration that did not exist: it may hold secrets.
 const PRIVATE: u32 = 0o600;
 /// The mode of a generated file; the user's settings take permissions away from it.
-const USUAL: u32 = 0o666;
+pub const USUAL: u32 = 0o666;
 
 /// Replaces the content of a configuration file, or creates it with its folders. Returns the path of the backup, if there was a
 /// file. Errors if the file was changed since `old` was read.
@@ -26,13 +27,6 @@ pub fn replace(
     old: Option<&str>,
     text: &str,
 ) -> Result<Option<PathBuf>, Failure> {
-    let foreign = project.and_then(|project| {
-        path.strip_prefix(project).ok().and_then(|below| trust::problem(project, below))
-    });
-    if let Some(problem) = foreign {
-        let hint = "nothing was changed; look at what it contains and make it your own, or use the configuration of your user";
-        return Err(Failure::new(FailureKind::File, problem).with_hint(hint));
-    }
     exchange(path, project, old, text).map_err(|error| {
         let message = format!("{}: the file cannot be written: {error}", path.display());
         let failure = Failure::new(FailureKind::File, message);
@@ -44,42 +38,46 @@ pub fn replace(
     })
 }
 
-/// Opens a file that messages are added to. Only the user may read a new one: messages may contain secrets. A symbolic link is
-/// not followed.
+/// Opens a file that messages are added to, and that can be read as well. Only the user may read a new one: messages may contain
+/// secrets. A symbolic link is not followed.
 pub fn appended(path: &Path) -> io::Result<File> {
-    if path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-        return Err(io::Error::other("it is a symbolic link; give the path of the file"));
+    let (folder, name) = named(path)?;
+    let file = folder.append(name, PRIVATE)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, PRIVATE);
-    options.open(path)
 }
 
 /// Writes a file that does not exist yet, and that only the user can read.
 pub fn private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    create(path, PRIVATE)?.write_all(bytes)
+    let (folder, name) = named(path)?;
+    folder.create(name, PRIVATE)?.write_all(bytes)
 }
 
 /// Writes a file of this program, which only the user can read, in place of the one that was there. Makes its folders.
 pub fn own(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    place(path, bytes, PRIVATE, None)
+    let (folder, name) = of_user(path)?;
+    place(&folder, &name, bytes, PRIVATE, None)
 }
 
 /// Writes a generated file in place of the one that was there. Errors if that is a symbolic link. A terminal, a pipe or a device
 /// stays, and the bytes are written to it.
 pub fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (link, target) = (path.symlink_metadata(), path.metadata());
-    if target.as_ref().is_ok_and(|found| !found.is_file()) {
+    // Such as /dev/stdout, which is a link.
+    if path.is_absolute() && path.metadata().is_ok_and(|found| !found.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
-    if link.is_ok_and(|found| found.is_symlink()) {
-        return Err(io::Error::other("it is a symbolic link; give the path of the file"));
-    }
-    let permissions = target.map(|found| found.permissions()).ok();
-    place(path, bytes, USUAL, permissions)
+    let (folder, name) = named(path)?;
+    let permissions = match folder.read(name) {
+        Ok(file) => match file.metadata()? {
+            found if found.is_file() => Some(found.permissions()),
+            _ => return folder.write(name)?.write_all(bytes),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    place(&folder, name, bytes, USUAL, permissions)
 }
 
 fn exchange(
@@ -88,63 +86,71 @@ fn exchange(
     old: Option<&str>,
     text: &str,
 ) -> io::Result<Option<PathBuf>> {
-    let path = match project {
-        Some(project) => {
-            check_inside(project, path)?;
-            path.to_path_buf()
-        }
+    let (folder, name) = match project {
+        Some(project) => in_project(project, path, Missing::Make)?,
         None => match path.canonicalize() {
-            Ok(path) => path,
+            Ok(path) => of_user(&path)?,
             // A new file, or a symbolic link to one.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => link_target(path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => of_user(&link_target(path)?)?,
             Err(error) => return Err(error),
         },
     };
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    let before = match fs::metadata(&path) {
-        Ok(before) => before,
+    let file = match folder.read(&name) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            place(&path, text.as_bytes(), PRIVATE, None)?;
+            place(&folder, &name, text.as_bytes(), PRIVATE, None)?;
             return Ok(None);
         }
         Err(error) => return Err(error),
     };
-    let current = read::configuration(&path, project)?;
+    let before = file.metadata()?;
+    let current = match project {
+        Some(_) => {
+            trust::check(path, &before)?;
+            read::small_of(file)?
+        }
+        None => read::whole(file, read::CONFIGURATION)?,
+    };
     if old.is_none_or(|old| old.as_bytes() != current) {
         return Err(io::Error::other("it was changed by another program; repeat the command"));
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let backup = path.with_file_name(format!("{name}.gudgeon.bak"));
-    place(&backup, &current, PRIVATE, Some(before.permissions()))?;
-    place(&path, text.as_bytes(), PRIVATE, Some(before.permissions()))?;
-    Ok(Some(backup))
+    let backup = format!("{}.gudgeon.bak", name.to_string_lossy());
+    let backup = OsStr::new(&backup);
+    place(&folder, backup, &current, PRIVATE, Some(before.permissions()))?;
+    place(&folder, &name, text.as_bytes(), PRIVATE, Some(before.permissions()))?;
+    Ok(Some(folder.path_of(backup)))
+}
+
+/// Returns the folder of a file of the user's own, which is made if it is missing, and the name of the file.
+fn of_user(path: &Path) -> io::Result<(Folder, OsString)> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("it is the path of a folder"))?;
+    let parent = path.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(parent)?;
+    Ok((Folder::open(parent)?, name.to_owned()))
 }
 
 /// Makes a new file and gives it the name: what had the name before, such as a symbolic link, is replaced and not written to.
 /// Without permissions, the file gets those of a new one, `mode`.
-fn place(path: &Path, bytes: &[u8], mode: u32, permissions: Option<Permissions>) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
-    let mut file = create(&new, mode)?;
+fn place(
+    folder: &Folder,
+    name: &OsStr,
+    bytes: &[u8],
+    mode: u32,
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    let new = format!(".{}.{}.tmp", name.to_string_lossy(), process::id());
+    let new = OsStr::new(&new);
+    let mut file = folder.create(new, mode)?;
     let written = file
         .write_all(bytes)
         .and_then(|()| permissions.map_or(Ok(()), |given| file.set_permissions(given)))
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&new, path));
+        .and_then(|()| folder.rename(new, name));
     if written.is_err() {
         // The file itself is untouched; a rest of a failed write is of no use.
-        let _ = fs::remove_file(&new);
+        let _ = folder.remove(new);
     }
     written
-}
-
-#[cfg_attr(not(unix), expect(unused_variables, reason = "other systems have no such mode"))]
-fn create(path: &Path, mode: u32) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
-    options.open(path)
 }
 
 /// Returns the path that a symbolic link to a missing file names, or the path itself.
@@ -244,6 +250,19 @@ mod tests {
     }
 
     #[test]
+    fn folders_that_others_may_write_are_not_used() {
+        let project = folder("shared");
+        let path = project.join("a/b/mcp.json");
+        fs::create_dir_all(project.join("a/b")).unwrap();
+        fs::set_permissions(project.join("a"), Permissions::from_mode(0o777)).unwrap();
+        let error = in_project(&project, &path, Missing::Make).unwrap_err().to_string();
+        assert!(error.contains("/a may be written by other users"), "{error}");
+        fs::set_permissions(project.join("a"), Permissions::from_mode(0o755)).unwrap();
+        in_project(&project, &path, Missing::Make).unwrap();
+        fs::remove_dir_all(project).unwrap();
+    }
+
+    #[test]
     fn a_file_that_others_may_have_written_does_not_become_the_users_own() {
         let project = folder("foreign");
         fs::create_dir_all(&project).unwrap();
@@ -266,6 +285,23 @@ mod tests {
         replace(&file, Some(&project), Some("old"), "new").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         fs::remove_dir_all(project).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_leads_nowhere_else() {
+        let folder = folder("swapped");
+        let (project, own) = (folder.join("project"), folder.join("own"));
+        fs::create_dir_all(project.join("inside")).unwrap();
+        fs::create_dir_all(&own).unwrap();
+        fs::write(project.join("inside/mcp.json"), "old").unwrap();
+        let path = project.join("inside/mcp.json");
+        let (inside, name) = in_project(&project, &path, Missing::Make).unwrap();
+        fs::rename(project.join("inside"), project.join("moved")).unwrap();
+        symlink(&own, project.join("inside")).unwrap();
+        place(&inside, &name, b"new", PRIVATE, None).unwrap();
+        assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+        assert_eq!(fs::read_to_string(project.join("moved/mcp.json")).unwrap(), "new");
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

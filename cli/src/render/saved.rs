@@ -1,12 +1,15 @@
 //! Files with the content of results. They never replace a file.
 
 use std::{
-    fs::{self, OpenOptions},
+    ffi::OsStr,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::{self, Missing, write::USUAL},
+};
 
 /// The most characters of a file's name, without its suffix.
 const NAME: usize = 60;
@@ -16,15 +19,15 @@ pub fn write(folder: &Path, name: &str, mime_type: &str, bytes: &[u8]) -> Result
     let failed = |path: &Path, error: &io::Error| {
         Failure::new(FailureKind::File, format!("{}: {error}", path.display()))
     };
-    fs::create_dir_all(folder).map_err(|it| failed(folder, &it))?;
+    let opened = files::folder(folder, Missing::Make).map_err(|it| failed(folder, &it))?;
     let (stem, suffix) = file_name(name, mime_type);
     for number in 1_u32.. {
         let name = match number {
             1 => format!("{stem}.{suffix}"),
             _ => format!("{stem}-{number}.{suffix}"),
         };
-        let path = folder.join(name);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        let path = folder.join(&name);
+        match opened.create(OsStr::new(&name), USUAL) {
             Ok(mut file) => {
                 file.write_all(bytes).map_err(|it| failed(&path, &it))?;
                 return Ok(path);

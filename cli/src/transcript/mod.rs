@@ -3,7 +3,7 @@
 mod clock;
 mod recorder;
 
-use std::{fs, path::Path, time::SystemTime};
+use std::{path::Path, time::SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 pub use self::recorder::{Recorded, Recorder};
 use crate::{
     failure::{Failure, FailureKind},
+    files::read,
     target::Target,
 };
 
@@ -83,7 +84,7 @@ pub fn first_line(started: SystemTime, target: Option<&Target>) -> String {
 /// Reads a file; returns the messages of each connection. Errors name the line.
 pub fn read(path: &Path) -> Result<Vec<Vec<Entry>>, Failure> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = read::given_text(path, read::TRANSCRIPT).map_err(|error| {
         Failure::new(FailureKind::File, format!("{shown} can't be read: {error}"))
     })?;
     let broken = |line: usize, why: String| {

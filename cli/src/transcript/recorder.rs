@@ -1,9 +1,9 @@
 //! Recordings of the messages that pass.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     future::Future,
-    io::Write as _,
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     pin::Pin,
     sync::{
@@ -25,6 +25,9 @@ use crate::{
     target::Target,
 };
 
+/// The maximum size of a header, in bytes.
+const MAX_HEADER: u64 = 64 << 10;
+
 /// A transcript that is being written. Each line is written at once, so that the file is complete when the process is
 /// killed.
 pub struct Recorder {
@@ -42,21 +45,18 @@ impl Recorder {
         let failed = |why: String| {
             Failure::new(FailureKind::File, format!("{} can't be written: {why}", path.display()))
         };
-        let before = match fs::read(path) {
-            Ok(before) => before,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(failed(error.to_string())),
-        };
-        let first = before.split(|it| *it == b'\n').next().unwrap_or_default();
-        if !before.is_empty() && serde_json::from_slice::<Header>(first).is_err() {
-            let why = "it exists, and is no transcript".to_owned();
-            return Err(failed(why).with_hint("give another file; nothing was changed"));
-        }
-        let mut file = write::appended(path).map_err(|error| failed(error.to_string()))?;
+        let opened = write::appended(path).and_then(|file| Ok((ends(&file)?, file)));
+        let (ends, mut file) = opened.map_err(|error| failed(error.to_string()))?;
         let mut line = first_line(SystemTime::now(), Some(target));
-        // The last line of a process that was killed may be incomplete.
-        if before.last().is_some_and(|it| *it != b'\n') {
-            line.insert(0, '\n');
+        if let Some((first, last)) = ends {
+            if serde_json::from_slice::<Header>(&first).is_err() {
+                let why = "it exists, and is no transcript".to_owned();
+                return Err(failed(why).with_hint("give another file; nothing was changed"));
+            }
+            // The last line of a process that was killed may be incomplete.
+            if last != b'\n' {
+                line.insert(0, '\n');
+            }
         }
         file.write_all(line.as_bytes()).map_err(|it| failed(it.to_string()))?;
         Ok(Arc::new(Self {
@@ -99,6 +99,19 @@ impl<U: Upstream> Upstream for Recorded<U> {
             Ok(record(Arc::clone(&self.recorder), opened))
         })
     }
+}
+
+/// Returns the first line of a file, of which a header is a part at least, and its last byte. `None` if it is empty.
+fn ends(mut file: &File) -> io::Result<Option<(Vec<u8>, u8)>> {
+    let mut first = Vec::new();
+    BufReader::new(file.take(MAX_HEADER)).read_until(b'\n', &mut first)?;
+    if first.is_empty() {
+        return Ok(None);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(Some((first, last[0])))
 }
 
 fn record(recorder: Arc<Recorder>, opened: Connection) -> Connection {

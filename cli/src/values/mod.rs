@@ -4,10 +4,7 @@ mod convert;
 pub mod description;
 mod field;
 
-use std::{
-    fs,
-    io::{self, Read as _},
-};
+use std::{io, path::Path};
 
 use gudgeon::protocol::{Members, Raw, json};
 use serde_json::Value;
@@ -16,7 +13,10 @@ pub use self::{
     convert::{Place, violation},
     field::{Field, filled_in},
 };
-use crate::failure::{Failure, FailureKind};
+use crate::{
+    failure::{Failure, FailureKind},
+    files::read,
+};
 
 /// A value as given, before the schema is known.
 #[derive(Clone, Debug)]
@@ -167,18 +167,16 @@ impl Reader {
 
     fn read(&mut self, file: &str) -> Result<String, Failure> {
         if file != "-" {
-            return fs::read_to_string(file)
+            return read::given_text(Path::new(file), read::VALUE)
                 .map_err(|it| Failure::new(FailureKind::File, format!("{file}: {it}")));
         }
         if self.has_read_stdin {
             return Err(Failure::usage("standard input is named twice"));
         }
         self.has_read_stdin = true;
-        let mut text = String::new();
-        io::stdin()
-            .read_to_string(&mut text)
-            .map_err(|it| Failure::new(FailureKind::File, format!("standard input: {it}")))?;
-        Ok(text)
+        read::whole(io::stdin().lock(), read::VALUE)
+            .and_then(read::text)
+            .map_err(|it| Failure::new(FailureKind::File, format!("standard input: {it}")))
     }
 }
 
