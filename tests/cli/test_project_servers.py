@@ -18,7 +18,15 @@ def project(gudgeon, shelf):
     folder = gudgeon.home / "cloned"
     file = folder / FILE
     file.parent.mkdir(parents=True)
-    near = {"command": sys.executable, "args": [str(shelf), "--token", "s3cret"]}
+    near = {
+        "command": sys.executable,
+        "args": [str(shelf), "--token", "s3cret"],
+        "env": {"NODE_OPTIONS": "--require ./x.js", "API_KEY": "s3cret", "TOKEN": "${env:SECRET:-s3cret}"},
+        "envFile": ".env",
+        "cwd": "sub",
+    }
+    (folder / "sub").mkdir()
+    (folder / ".env").write_text("A=b\n")
     far = {"url": "https://far.example/mcp", "headers": {"A": "Bearer ${env:SECRET}", "B": "${OTHER:-s3cret}"}}
     off = {"command": "off", "disabled": True}
     file.write_text(json.dumps({"mcpServers": {"shelf": near, "far": far, "off": off, "odd\x1b[2J": {"args": []}}}))
@@ -66,7 +74,16 @@ def test_a_terminal_asks_once_and_shows_all_servers_of_the_file(gudgeon, project
     declined = Terminal(gudgeon, "call", name, *ADD, columns=400)
     asked = without_styles(declined.read_until("[y/N] "))
     assert f"{project} belongs to a project and configures\n" in asked
-    assert f"  shelf  {sys.executable} {shelf} --token …\n" in asked
+    assert f"  shelf  {sys.executable} {shelf} --token …, which gets SECRET\n" in asked
+    for detail in (
+        "NODE_OPTIONS=--require ./x.js",
+        "API_KEY=…",
+        "TOKEN=…",
+        "the variables in the file .env",
+        "in the folder sub",
+        "the header A",
+    ):
+        assert f"    {detail}\n" in asked
     assert "  far  https://far.example/mcp, which gets OTHER, SECRET\n" in asked
     assert "  off  off\n" in asked, "it can be named although the host does not start it"
     assert "  odd\\u{1b}[2J  (wrong: " in asked and "\x1b[2J" not in asked and "s3cret" not in asked

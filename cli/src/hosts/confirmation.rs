@@ -11,7 +11,7 @@ use gudgeon::client::configuration;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    masked,
+    Entry, masked,
     servers::{Configured, Scope},
 };
 use crate::{
@@ -103,12 +103,13 @@ fn ask(server: &Configured, all: &[Configured]) -> Result<(), Failure> {
     }
 }
 
-/// Returns a server's name and command or URL, and the variables whose values it gets.
+/// Returns what a project's server consists of. Values that are named like secrets are left out, and nothing else is: the user
+/// decides by it, and any word may be the program.
 fn described(server: &Configured) -> String {
     let name = escape::one_line(&server.name);
     match &server.entry {
         Ok(entry) => {
-            let line = masked::line(entry);
+            let line = command_or_url(entry);
             let mut names: Vec<_> =
                 entry.texts().flat_map(configuration::names).map(escape::one_line).collect();
             names.sort();
@@ -117,9 +118,44 @@ fn described(server: &Configured) -> String {
                 true => String::new(),
                 false => format!(", which gets {}", names.join(", ")),
             };
-            format!("  {name}  {line}{gets}\n")
+            let lines = details(entry)
+                .into_iter()
+                .map(|detail| format!("    {}\n", escape::one_line(&detail)));
+            format!("  {name}  {line}{gets}\n{}", lines.collect::<String>())
         }
         Err(problem) => format!("  {name}  (wrong: {})\n", escape::one_line(problem)),
+    }
+}
+
+fn command_or_url(entry: &Entry) -> String {
+    match entry {
+        Entry::Command { program, arguments, .. } => {
+            masked::command_line(program, &masked::without_named(arguments))
+        }
+        Entry::Url { url, .. } => escape::one_line(&masked::url(url)).into_owned(),
+    }
+}
+
+/// Returns what else a server is started with, or sent.
+fn details(entry: &Entry) -> Vec<String> {
+    match entry {
+        Entry::Command { environment, inherits, env_file, folder, .. } => {
+            let assignment = |(name, value): &(String, String)| {
+                let is_hidden = masked::is_secret(name) && !configuration::is_reference(value);
+                format!("{name}={}", if is_hidden { masked::HIDDEN } else { value })
+            };
+            let mut details: Vec<_> = environment.iter().map(assignment).collect();
+            if *inherits {
+                details.push("all environment variables".to_owned());
+            }
+            details.extend(env_file.iter().map(|file| format!("the variables in the file {file}")));
+            details.extend(folder.iter().map(|folder| format!("in the folder {folder}")));
+            details
+        }
+        // The variables in their values stand in the line above.
+        Entry::Url { headers, .. } => {
+            headers.iter().map(|(name, _)| format!("the header {name}")).collect()
+        }
     }
 }
 

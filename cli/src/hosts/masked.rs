@@ -9,8 +9,28 @@ use crate::escape;
 pub const HIDDEN: &str = "…";
 
 /// Parts of the names of arguments whose value may be secret.
-const SECRET: [&str; 9] =
-    ["auth", "bearer", "credential", "header", "key", "passw", "pat", "secret", "token"];
+const SECRET: [&str; 10] =
+    ["auth", "bearer", "credential", "header", "key", "pass", "pat", "pwd", "secret", "token"];
+
+/// The starts of secrets that are known by them, such as those of GitHub, GitLab, Slack, AWS, and JSON Web Tokens.
+const SECRET_STARTS: [&str; 13] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "sk-",
+    "sk_",
+    "AKIA",
+    "ASIA",
+    "eyJ",
+];
+
+/// The length from which a word of mixed letters and digits is taken for a secret.
+const SECRET_LENGTH: usize = 20;
 
 /// Members of an entry whose values are all hidden.
 const VALUES: [&str; 3] = ["env", "headers", "http_headers"];
@@ -41,19 +61,35 @@ pub fn document(mut document: Value, servers: &str, own: &str) -> Value {
 pub fn line(entry: &Entry) -> String {
     match entry {
         Entry::Command { program, arguments: words, .. } => {
-            let mut line = quoted(program);
-            for word in arguments(words) {
-                line.push(' ');
-                line.push_str(&quoted(&word));
-            }
-            line
+            command_line(program, &arguments(words))
         }
         Entry::Url { url: address, .. } => escape::one_line(&url(address)).into_owned(),
     }
 }
 
-/// Returns the arguments of a command, without the values of those that are named like secrets.
+/// Returns a program and all of these arguments on one line.
+pub fn command_line(program: &str, arguments: &[String]) -> String {
+    let mut line = quoted(program);
+    for word in arguments {
+        line.push(' ');
+        line.push_str(&quoted(word));
+    }
+    line
+}
+
+/// Returns the arguments of a command, without what is named like a secret or looks like one.
 pub fn arguments(words: &[String]) -> Vec<String> {
+    let without_secret = |word: String| match word.split_once('=') {
+        _ if is_reference(&word) => word,
+        _ if looks_secret(&word) => HIDDEN.to_owned(),
+        Some((name, value)) if looks_secret(value) => format!("{name}={HIDDEN}"),
+        _ => word,
+    };
+    without_named(words).into_iter().map(without_secret).collect()
+}
+
+/// Returns the arguments of a command, without the values of those that are named like secrets.
+pub fn without_named(words: &[String]) -> Vec<String> {
     let mut shown = Vec::with_capacity(words.len());
     let mut hides_next = false;
     for word in words {
@@ -124,9 +160,22 @@ fn hide(value: &mut Value) {
     }
 }
 
-fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET.iter().any(|it| name.contains(it))
+}
+
+/// Returns whether a word is a secret by its form.
+fn looks_secret(word: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| word.bytes().any(|byte| is(&byte));
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'=');
+    SECRET_STARTS.iter().any(|start| word.starts_with(start) && word.len() > start.len() + 8)
+        || word.len() >= SECRET_LENGTH
+            && word.bytes().all(is_plain)
+            && has(u8::is_ascii_lowercase)
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_digit)
 }
 
 fn quoted(word: &str) -> String {
@@ -149,6 +198,14 @@ mod tests {
             ("--header Authorization:s3cret", "--header Authorization:…"),
             ("TOKEN=s3cret x", "TOKEN=… x"),
             ("Server=a;Password=s3cret x", "Server=… x"),
+            ("--pass s3cret --pwd=s3cret", "--pass … --pwd=…"),
+            ("ghp_abcdefghijkl run sk-abcdefghijkl", "… run …"),
+            ("--with=ghp_abcdefghijkl x", "--with=… x"),
+            (
+                "aB3aB3aB3aB3aB3aB3aB3 @scope/Server-2025-of-a-long-name",
+                "… @scope/Server-2025-of-a-long-name",
+            ),
+            ("-p 8080 -p package", "-p 8080 -p package"),
             ("--token ${env:TOKEN}", "--token ${env:TOKEN}"),
             ("--verbose /tmp a=b", "--verbose /tmp a=b"),
             ("postgres://me:s3cret@db/x?password=s3cret", "postgres://…@db/x?…"),

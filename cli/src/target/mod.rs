@@ -21,7 +21,7 @@ pub use self::{
 use crate::{
     background,
     failure::Failure,
-    hosts::{Consent, servers::Configured},
+    hosts::{Consent, masked, servers::Configured},
 };
 
 /// A server as named on the command line.
@@ -126,13 +126,16 @@ fn command(words: &[OsString]) -> transport::Command {
     transport::Command::new(program).args(arguments)
 }
 
+/// Without what may be secret, because reports and lists of connections are kept and passed on.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(text) | Self::Connection(text) => f.write_str(text),
+            Self::Url(url) => f.write_str(&masked::url(url)),
+            Self::Connection(name) => f.write_str(name),
             Self::Command(words) => {
-                let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
-                f.write_str(&words.join(" "))
+                let words: Vec<_> =
+                    words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                f.write_str(&masked::arguments(&words).join(" "))
             }
             Self::File(file) => file.fmt(f),
             Self::Configured(server) => f.write_str(&server.label()),
