@@ -38,9 +38,13 @@ const CLIENT_SCHEMES: [&str; 17] = [
     "zed",
 ];
 
+/// The top-level domains of schemes that are domain names in reverse, beside those of countries.
+const TOP_LEVEL_DOMAINS: [&str; 18] = [
+    "app", "biz", "cloud", "com", "dev", "edu", "gov", "info", "net", "online", "org", "page",
+    "site", "software", "systems", "tech", "tools", "xyz",
+];
 /// Schemes that look like domain names in reverse, and start programs of the system or what listens to its messages.
-const SYSTEM_SCHEMES: [&str; 6] =
-    ["microsoft.", "ms.", "net.msmq", "net.p2p", "net.pipe", "net.tcp"];
+const SYSTEM_SCHEMES: [&str; 5] = ["ms.", "net.msmq", "net.p2p", "net.pipe", "net.tcp"];
 
 /// A client.
 #[derive(Clone, Debug)]
@@ -261,8 +265,13 @@ fn is_reversed_domain(scheme: &str) -> bool {
     let is_of_system =
         |name: &&str| scheme == *name || name.ends_with('.') && scheme.starts_with(name);
     scheme.split('.').all(is_label)
-        && scheme.split_once('.').is_some_and(|(top, _)| top.len() > 1 && !top.contains('-'))
+        && scheme.split_once('.').is_some_and(|(top, _)| is_top_level_domain(top))
         && !SYSTEM_SCHEMES.iter().any(is_of_system)
+}
+
+fn is_top_level_domain(label: &str) -> bool {
+    let is_country = label.len() == 2 && label.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_country || TOP_LEVEL_DOMAINS.contains(&label)
 }
 
 /// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
@@ -344,6 +353,11 @@ mod tests {
             ".com:y",
             "com.-x:y",
             "c.example:y",
+            "soap.beep:y",
+            "z39.50:y",
+            "jar.file:y",
+            "javascript.x:y",
+            "windows.immersivecontrolpanel:y",
             "net.tcp:y",
             "NET.pipe:y",
             "ms.settings:y",

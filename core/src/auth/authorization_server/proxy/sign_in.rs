@@ -327,7 +327,10 @@ impl OAuthProxy {
         };
         let back = match host_of(&request.redirect.uri) {
             Some(host) => format!("Your browser then returns to <b>{}</b>.", escape(&host)),
-            None => "Your browser then opens a program on this device.".to_owned(),
+            None => format!(
+                "Your browser then opens a program on this device, with a link that begins with <b>{}</b>.",
+                escape(request.redirect.uri.split('?').next().unwrap_or_default())
+            ),
         };
         let scopes = match request.scopes.is_empty() {
             true => String::new(),

@@ -80,6 +80,9 @@ impl OAuthProxy {
         if !self.used.use_code(sealed, &code.grant.id) {
             return refused("the code was used before");
         }
+        if !self.allows_redirect(&code.redirect_uri) {
+            return refused("this server does not allow the client's redirect URL any more");
+        }
         if form.get("redirect_uri")?.is_some_and(|it| it != code.redirect_uri) {
             return refused("redirect_uri is another one than in the authorization request");
         }

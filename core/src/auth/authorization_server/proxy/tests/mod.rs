@@ -223,6 +223,7 @@ fn a_page_does_not_outlive_the_permission_of_its_redirect_url() {
     let mut world = World::new(&json!({}));
     world.restart(&[b"key".to_vec()]);
     let id = world.register();
+    let code = world.sign_in(&id);
     let page = world.authorize(&id, "");
     let sealed = page_field(&page);
     let cookie = world.cookie.clone();
@@ -234,6 +235,8 @@ fn a_page_does_not_outlive_the_permission_of_its_redirect_url() {
     }
     let (_, query) = back.split_once('?').unwrap();
     assert_is_not_allowed(&world.get(OAuthEndpoint::Callback, query));
+    let (status, refused) = world.redeem(&id, &code);
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")), "{refused}");
 }
 
 fn assert_is_not_allowed(page: &Response) {
