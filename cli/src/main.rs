@@ -31,6 +31,7 @@ mod transcript;
 mod types;
 mod values;
 mod warnings;
+mod yes_or_no;
 
 use std::process::ExitCode;
 

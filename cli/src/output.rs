@@ -70,10 +70,11 @@ pub fn columns() -> Option<usize> {
     Some(usize::from(width.0).max(1))
 }
 
-/// Writes a line to standard error, for the user.
+/// Writes a line to standard error, for the user. Control characters, such as those of a path, are spelled out.
 pub fn note(text: impl Display) {
+    let text = text.to_string();
     // Without a standard error there is no place for the message.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", escape::lines(&text));
 }
 
 /// Tells the user of a line of a server that is not a message.

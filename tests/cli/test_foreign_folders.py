@@ -183,3 +183,46 @@ def test_a_recording_is_not_read_whole(gudgeon, project, shelf):
     os.mkfifo(recording)
     refused = gudgeon("record", recording, "--", sys.executable, shelf)
     assert refused.code == 10 and "it is not a regular file" in refused.err
+
+
+def test_a_file_with_variables_of_another_user_is_not_read(gudgeon, project, tmp_path, shelf, give_away):
+    if give_away is None:
+        return
+    entry = {"command": sys.executable, "args": [str(shelf)], "envFile": ".env"}
+    (project / ".cursor/mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    file = project / ".env"
+    file.write_text("A=b\n")
+    assert gudgeon("call", "--yes", "theirs", "add", "a:=1", "b:=2").code == 0
+    reason = give_away(file)
+    refused = gudgeon("call", "theirs", "add", "a:=1", "b:=2")
+    assert refused.code == 10 and f"envFile: {file}: {file} {reason}" in refused.err
+    file.unlink()
+    file.symlink_to(tmp_path / "own")
+    refused = gudgeon("call", "theirs", "add", "a:=1", "b:=2")
+    assert refused.code == 10 and f"{file} is a symbolic link" in refused.err
+
+
+def test_a_recording_is_not_added_to_a_file_of_another_user(gudgeon, project, shelf, give_away):
+    if give_away is None:
+        return
+    recording = project / "messages.jsonl"
+    assert gudgeon("record", recording, "--", sys.executable, shelf).code == 0
+    before = recording.read_text()
+    reason = give_away(recording)
+    refused = gudgeon("record", recording, "--", sys.executable, shelf)
+    assert refused.code == 10 and reason in refused.err
+    assert recording.read_text() == before
+
+
+def test_a_change_is_shown_without_what_a_terminal_obeys(gudgeon, project):
+    configuration = project / ".cursor/mcp.json"
+    configuration.write_text('{\n// \x1b[2J\u202e\n"mcpServers": {}\n}\n')
+    shown = install(gudgeon)
+    assert shown.code == 0
+    assert "\\u{1b}[2J" in shown.out and "\x1b" not in shown.out + shown.err and "\u202e" not in shown.out
+
+
+def test_errors_name_no_secret_arguments(gudgeon):
+    for program in ("false", "no-such-program"):
+        refused = gudgeon("list", "--", program, "--token", "s3cret")
+        assert refused.code != 0 and f"{program} --token …" in refused.err and "s3cret" not in refused.err

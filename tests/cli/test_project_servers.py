@@ -27,7 +27,10 @@ def project(gudgeon, shelf):
     }
     (folder / "sub").mkdir()
     (folder / ".env").write_text("A=b\n")
-    far = {"url": "https://far.example/mcp", "headers": {"A": "Bearer ${env:SECRET}", "B": "${OTHER:-s3cret}"}}
+    far = {
+        "url": "https://far.example#@near.example/mcp",
+        "headers": {"A": "Bearer ${env:SECRET}", "B": "${OTHER:-s3cret}"},
+    }
     off = {"command": "off", "disabled": True}
     file.write_text(json.dumps({"mcpServers": {"shelf": near, "far": far, "off": off, "odd\x1b[2J": {"args": []}}}))
     gudgeon.folder = folder
@@ -74,19 +77,20 @@ def test_a_terminal_asks_once_and_shows_all_servers_of_the_file(gudgeon, project
     declined = Terminal(gudgeon, "call", name, *ADD, columns=400)
     asked = without_styles(declined.read_until("[y/N] "))
     assert f"{project} belongs to a project and configures\n" in asked
-    assert f"  shelf  {sys.executable} {shelf} --token …, which gets SECRET\n" in asked
+    # Nothing is left out that looks like a secret: the author of the file chose what it looks like.
+    assert f"  shelf  {sys.executable} {shelf} --token s3cret, which gets SECRET\n" in asked
     for detail in (
         "NODE_OPTIONS=--require ./x.js",
-        "API_KEY=…",
-        "TOKEN=…",
+        "API_KEY=s3cret",
+        "TOKEN=${env:SECRET:-s3cret}",
         "the variables in the file .env",
         "in the folder sub",
-        "the header A",
+        "A: Bearer ${env:SECRET}",
     ):
         assert f"    {detail}\n" in asked
-    assert "  far  https://far.example/mcp, which gets OTHER, SECRET\n" in asked
+    assert "  far  https://far.example#@near.example/mcp, which gets OTHER, SECRET\n" in asked
     assert "  off  off\n" in asked, "it can be named although the host does not start it"
-    assert "  odd\\u{1b}[2J  (wrong: " in asked and "\x1b[2J" not in asked and "s3cret" not in asked
+    assert "  odd\\u{1b}[2J  (wrong: " in asked and "\x1b[2J" not in asked
     declined.type("\n")
     code, shown = declined.finish()
     assert code == 9 and "declined; no server was started" in shown
@@ -98,6 +102,15 @@ def test_a_terminal_asks_once_and_shows_all_servers_of_the_file(gudgeon, project
     assert code == 0 and "3\n" in shown
     code, shown = Terminal(gudgeon, "call", name, *ADD).finish()
     assert (code, without_styles(shown)) == (0, "3\n")
+
+
+def test_what_was_typed_before_the_question_is_no_answer(gudgeon, project):
+    early = Terminal(gudgeon, "call", "shelf", *ADD)
+    early.type("y\n")
+    early.read_until("[y/N] ")
+    early.type("n\n")
+    code, shown = early.finish()
+    assert code == 9 and "declined; no server was started" in shown
 
 
 def test_a_confirmation_that_cannot_be_kept_is_reported(gudgeon, project):

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use serde_json::Value;
 
 use crate::{
+    escape,
     failure::{Failure, FailureKind},
     files::write,
     hosts::{
@@ -20,6 +21,7 @@ use crate::{
     },
     output,
     target::{Target, server_signs},
+    yes_or_no,
 };
 
 const EXAMPLES: &str = "\
@@ -176,11 +178,12 @@ impl Change<'_> {
     /// Shows the change, asks for confirmation, and makes it. Without a terminal, a change that replaces something needs
     /// `yes`.
     pub fn make(&self, dry_run: bool, yes: bool, replaces: bool) -> Result<Made, Failure> {
-        let file = self.path.display().to_string();
+        let file = self.shown_path();
         let colours =
             io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         let (old, new) = (self.document.masked(self.server), self.edited.masked(self.server));
-        let shown = diff::unified(&file, &old, &new, colours);
+        // The file may be of a project, with comments that a terminal would obey.
+        let shown = diff::unified(&file, &escape::lines(&old), &escape::lines(&new), colours);
         match shown.is_empty() {
             true => output::line(format_args!(
                 "{file}: values that are not shown, because they may be secret, change"
@@ -197,6 +200,10 @@ impl Change<'_> {
         Ok(Made::Written(write::replace(self.path, self.project, old, self.edited.text())?))
     }
 
+    fn shown_path(&self) -> String {
+        escape::one_line(&self.path.display().to_string()).into_owned()
+    }
+
     fn confirm(&self, replaces: bool) -> Result<(), Failure> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return match replaces {
@@ -207,14 +214,9 @@ impl Change<'_> {
                     )),
             };
         }
-        let mut output = io::stderr().lock();
-        let asked =
-            write!(output, "Write {}? [y/N] ", self.path.display()).and_then(|()| output.flush());
-        let mut answer = String::new();
-        asked.and_then(|()| io::stdin().lock().read_line(&mut answer))?;
-        match answer.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => Err(Failure::new(FailureKind::Declined, "declined; nothing was changed")),
+        match yes_or_no::ask(&format!("Write {}? [y/N] ", self.shown_path()))? {
+            true => Ok(()),
+            false => Err(Failure::new(FailureKind::Declined, "declined; nothing was changed")),
         }
     }
 }

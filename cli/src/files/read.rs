@@ -26,6 +26,20 @@ fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
     small_of(file)
 }
 
+/// Errors if a file that a project names can't be trusted: in the project as [`of_project`], elsewhere if another user may have
+/// written it. A missing one passes.
+pub fn check_of_project(project: &Path, path: &Path) -> io::Result<()> {
+    let checked = match path.starts_with(project) {
+        true => in_project(project, path, Missing::Error)
+            .and_then(|(folder, name)| trust::check(path, &folder.read(&name)?.metadata()?)),
+        false => path.metadata().and_then(|metadata| trust::check(path, &metadata)),
+    };
+    checked.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
+}
+
 /// Reads a configuration: one of a project, or one of the user's own.
 pub fn configuration(path: &Path, project: Option<&Path>) -> io::Result<Vec<u8>> {
     match project {

@@ -39,14 +39,16 @@ pub fn replace(
 }
 
 /// Opens a file that messages are added to, and that can be read as well. Only the user may read a new one: messages may contain
-/// secrets. A symbolic link is not followed.
+/// secrets. Errors if it is a symbolic link, or if another user may have made it.
 pub fn appended(path: &Path) -> io::Result<File> {
     let (folder, name) = named(path)?;
     let file = folder.append(name, PRIVATE)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
+    trust::check(path, &found)?;
+    Ok(file)
 }
 
 /// Writes a file that does not exist yet, and that only the user can read.

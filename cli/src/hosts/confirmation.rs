@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
 };
 
@@ -18,7 +18,7 @@ use crate::{
     escape,
     failure::{Failure, FailureKind},
     files::{read, write},
-    output,
+    output, yes_or_no,
 };
 
 /// The way in which the user agrees to use the servers of a project.
@@ -92,19 +92,15 @@ fn ask(server: &Configured, all: &[Configured]) -> Result<(), Failure> {
         question.push_str(&described(other));
     }
     question.push_str("Use these servers, until the file changes? [y/N] ");
-    let mut output = io::stderr().lock();
-    output.write_all(question.as_bytes()).and_then(|()| output.flush())?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(FailureKind::Declined, "declined; no server was started")
+    match yes_or_no::ask(&question)? {
+        true => Ok(()),
+        false => Err(Failure::new(FailureKind::Declined, "declined; no server was started")
             .with_hint("--config FILE looks the name up in another file, such as your own")),
     }
 }
 
-/// Returns what a project's server consists of. Values that are named like secrets are left out, and nothing else is: the user
-/// decides by it, and any word may be the program.
+/// Returns everything that a project's server consists of, with nothing left out that looks like a secret: the user decides by
+/// it, the author of the file chose what it looks like, and any word may be the program.
 fn described(server: &Configured) -> String {
     let name = escape::one_line(&server.name);
     match &server.entry {
@@ -129,10 +125,8 @@ fn described(server: &Configured) -> String {
 
 fn command_or_url(entry: &Entry) -> String {
     match entry {
-        Entry::Command { program, arguments, .. } => {
-            masked::command_line(program, &masked::without_named(arguments))
-        }
-        Entry::Url { url, .. } => escape::one_line(&masked::url(url)).into_owned(),
+        Entry::Command { program, arguments, .. } => masked::command_line(program, arguments),
+        Entry::Url { url, .. } => escape::one_line(url).into_owned(),
     }
 }
 
@@ -140,11 +134,8 @@ fn command_or_url(entry: &Entry) -> String {
 fn details(entry: &Entry) -> Vec<String> {
     match entry {
         Entry::Command { environment, inherits, env_file, folder, .. } => {
-            let assignment = |(name, value): &(String, String)| {
-                let is_hidden = masked::is_secret(name) && !configuration::is_reference(value);
-                format!("{name}={}", if is_hidden { masked::HIDDEN } else { value })
-            };
-            let mut details: Vec<_> = environment.iter().map(assignment).collect();
+            let mut details: Vec<_> =
+                environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
             if *inherits {
                 details.push("all environment variables".to_owned());
             }
@@ -152,9 +143,8 @@ fn details(entry: &Entry) -> Vec<String> {
             details.extend(folder.iter().map(|folder| format!("in the folder {folder}")));
             details
         }
-        // The variables in their values stand in the line above.
         Entry::Url { headers, .. } => {
-            headers.iter().map(|(name, _)| format!("the header {name}")).collect()
+            headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
         }
     }
 }

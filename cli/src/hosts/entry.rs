@@ -114,8 +114,8 @@ pub fn moved(
             return Ok(entry);
         }
         let resolver = source.resolver(environment);
-        let file = resolver.resolve(&file).map_err(|problem| format!("envFile: {problem}"))?;
-        let path = resolver.workspace().join(file);
+        let path =
+            source.env_file(&resolver, &file).map_err(|problem| format!("envFile: {problem}"))?;
         match path.to_str() {
             Some(path) if host.env_file => *env_file = Some(path.to_owned()),
             _ => add_variables(variables, &path)?,

@@ -13,7 +13,11 @@ use gudgeon::{
 use serde_json::Value;
 
 use super::{Document, Entry, Environment, HOSTS, Host, Syntax, confirmation::FileDigest};
-use crate::{failure::Failure, files::trust, output};
+use crate::{
+    failure::Failure,
+    files::{read, trust},
+    output,
+};
 
 /// The sessions of a host that use a configuration file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -78,6 +82,15 @@ impl Source {
         let workspace = self.project.as_deref().unwrap_or(&environment.folder);
         let variable = |name: &str| environment.variable_or_empty(name);
         Resolver::new(notation, workspace.to_path_buf(), environment.home().ok(), variable)
+    }
+
+    /// Returns the path of a file with variables. Errors if it is one of a project that can't be trusted: a symbolic link, or what
+    /// another user may have written.
+    pub fn env_file(&self, resolver: &Resolver<'_>, file: &str) -> Result<PathBuf, String> {
+        let path = resolver.workspace().join(resolver.resolve(file)?);
+        let project = self.project.as_deref().filter(|_| self.scope == Scope::Project);
+        let checked = project.map_or(Ok(()), |project| read::check_of_project(project, &path));
+        checked.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Returns the host's name on the command line.

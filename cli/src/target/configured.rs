@@ -98,6 +98,10 @@ pub fn launch(server: &Configured) -> Result<Launch, Failure> {
 fn resolved(server: &Configured) -> Result<Entry, Failure> {
     let environment = Environment::of_process()?;
     let resolver = server.source.resolver(&environment);
+    if let Ok(Entry::Command { env_file: Some(file), .. }) = &server.entry {
+        let checked = server.source.env_file(&resolver, file);
+        checked.map_err(|problem| failure(server, &format!("envFile: {problem}")))?;
+    }
     let entry = server.entry.clone().and_then(|entry| entry.resolve(&resolver));
     entry.map_err(|problem| failure(server, &problem))
 }

@@ -16,7 +16,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Link, environment::inherited};
+use super::{Link, environment::inherited, masked};
 use crate::{
     driver::boxed,
     error::{Error, ErrorKind},
@@ -205,7 +205,10 @@ impl fmt::Display for Command {
             return f.write_str(name);
         }
         f.write_str(&quoted(&self.program))?;
-        self.arguments.iter().try_for_each(|it| write!(f, " {}", quoted(it)))
+        let words: Vec<_> =
+            self.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let mut shown = masked::arguments(&words).into_iter();
+        shown.try_for_each(|word| write!(f, " {}", quoted(OsStr::new(&word))))
     }
 }
 

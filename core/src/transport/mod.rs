@@ -57,6 +57,11 @@ pub(crate) mod trust;
 pub(crate) mod proxy;
 #[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]
+pub mod masked;
+#[cfg(all(not(feature = "bindings"), feature = "client"))]
+mod masked;
+#[cfg(all(feature = "bindings", feature = "client"))]
+#[doc(hidden)]
 pub mod small_file;
 #[cfg(all(not(feature = "bindings"), feature = "client"))]
 pub(crate) mod small_file;

@@ -13,7 +13,7 @@ pub use self::{
     entry::{Entry, URLS, add_variables},
     servers::{SERVERS, read_configuration},
     text::{JsonForm, MAX_SIZE, parse},
-    variables::{Notation, Resolver, is_reference, names},
+    variables::{Notation, Resolver, names},
 };
 pub(super) use self::{
     entry::{NO_HEADERS, object_of},
