@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gudgeon import Client, Command, Context, Principal, Server, SyncClient, ToolError, Upstream
+from gudgeon import Client, Command, Context, Principal, Server, SyncClient, ToolError, ToolResult, Upstream
 
 pytestmark = pytest.mark.io
 
@@ -195,6 +195,28 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
         ("completion/complete", "shelf_review"),
         ("tools/call", "shelf_fail"),
     ]
+
+
+def test_middleware_may_return_what_a_handler_returns(shelf: Command) -> None:
+    own = Server("own")
+    own.mount("shelf", Upstream(shelf))
+
+    @own.tool
+    def shelf_own(number: int) -> Any:
+        return 1
+
+    answers: list[Any] = ["text", 7, {"a": 1}, [1, 2], b"{}", ToolResult("whole")]
+
+    @own.middleware(on="tools/call")
+    async def instead(request: Any, next: Any) -> Any:
+        return answers[request.params["arguments"].get("number", 0)]
+
+    with SyncClient(own) as client:
+        for number in range(len(answers)):
+            results = [
+                client.call_tool(name, {"number": number}, raise_on_error=False) for name in ("shelf_own", "shelf_pid")
+            ]
+            assert results[0].content == results[1].content and results[0].is_error == results[1].is_error
 
 
 def test_changes_of_lists_and_updates_of_resources_pass_also_to_the_second_that_is_served(desk: Server[Any]) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from .._call.failures import keep_failure
-from .._model.json import encode
 from .._native import mounted_key
 from .._plan import replies as _replies
 from ..context import Context
@@ -67,8 +66,7 @@ def around_upstream(path: Path, rest: str) -> Callable[[bytes, Any], Awaitable[A
                 name = mounted_key(kind, prefix + rest, key)
                 handle = partial(served, server, subject, (name, argument) if argument else name, handle)
         result = await handle(raw, Context(call, path[0][0]))
-        convert = _replies.reply_for(subject.method, "the middleware", has_schema=False)
-        return convert(result) if isinstance(result, _RESULTS[kind]) else (_replies.RESULT, encode(result))
+        return _replies.reply_for(subject.method, "the middleware")(result)
 
     return invoke
 
