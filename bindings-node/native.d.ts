@@ -495,6 +495,8 @@ export declare class NativeWorkQueue {
    * and the failure, JSON, one of which is null.
    */
   passOn(slot: number, input: string): Promise<[string | null, string | null]>
+  /** Reads a resource of an upstream server within a call. Resolves as `passOn`; null if none has this URI. */
+  readUpstream(slot: number, uri: string): Promise<[string | null, string | null]> | null
 }
 
 /** A server that could not be started: its name in the group, and the reason. */

@@ -18,6 +18,7 @@ use gudgeon::{
     driver::{Host, Work, boxed},
     engine::RunId,
     error::Error,
+    router::{Handler, Visibility, find_resource},
     server::native_subject,
 };
 use napi::{
@@ -122,14 +123,41 @@ impl NativeWorkQueue {
         slot: f64,
         input: String,
     ) -> napi::Result<Object<'env>> {
-        let slot = integer(slot);
-        let call = {
-            let batches = lock(&self.shared().batches);
-            let handler = batches.native_handler(slot).cloned();
-            batches.context(slot).cloned().zip(handler)
-        };
+        let handler = lock(&self.shared().batches).native_handler(integer(slot)).cloned();
+        self.run_natively(env, integer(slot), handler.as_ref(), input)
+    }
+
+    /// Reads a resource of an upstream server within a call. Resolves as `passOn`; null if none has this URI.
+    #[napi(catch_unwind, ts_return_type = "Promise<[string | null, string | null]> | null")]
+    pub fn read_upstream<'env>(
+        &self,
+        env: &'env Env,
+        slot: f64,
+        uri: String,
+    ) -> napi::Result<Option<Object<'env>>> {
+        let components = self.shared().components.components();
+        let found = find_resource(&components, uri, &Visibility::everything()).ok();
+        match found.filter(|job| native_subject(&job.handler).is_some()) {
+            None => Ok(None),
+            Some(job) => {
+                self.run_natively(env, integer(slot), Some(&job.handler), job.input).map(Some)
+            }
+        }
+    }
+}
+
+impl NativeWorkQueue {
+    /// Runs a native handler within the run of a call. Resolves with its result and its failure, JSON, one of which is null.
+    fn run_natively<'env>(
+        &self,
+        env: &'env Env,
+        slot: u64,
+        handler: Option<&Handler>,
+        input: String,
+    ) -> napi::Result<Object<'env>> {
+        let context = lock(&self.shared().batches).context(slot).cloned();
         let serving = lock(&self.shared().upstream_serving);
-        let (Some((context, handler)), Some(serving)) = (call, &*serving) else {
+        let (Some(context), Some(handler), Some(serving)) = (context, handler, &*serving) else {
             return Err(misuse(Error::misuse("nothing is passed on after the call has ended")));
         };
         let (deferred, promise) =
@@ -138,7 +166,7 @@ impl NativeWorkQueue {
             let (result, failure) = outcome_json(outcome);
             deferred.resolve(Box::new(|_| Ok(vec![result, failure])));
         });
-        serving.native().pass_on(RunId(slot), context, &handler, input, done);
+        serving.native().pass_on(RunId(slot), context, handler, input, done);
         Ok(promise)
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use gudgeon::{
     bindings::upstreams::outcome_json,
     protocol::{LoggingLevel, Method, Question, Raw},
-    router::Failure,
+    router::{Failure, Handler},
     server::native_subject,
     session::{
         asking::QuestionKeys,
@@ -34,6 +34,7 @@ use crate::{
     forks,
     handler::Registered,
     handler_run::HandlerRun,
+    server::NativeServer,
     stream::{DeferredCall, Stream, lock},
 };
 
@@ -75,6 +76,31 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Runs a native handler within the run of this call. `resolve(result, failure)` is called with its outcome.
+    fn run_natively(
+        &self,
+        handler: Option<&Handler>,
+        input: String,
+        resolve: Py<PyAny>,
+    ) -> PyResult<()> {
+        let serving = lock(&self.stream.upstream_serving);
+        let (Some(serving), Some(handler)) = (&*serving, handler) else {
+            return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
+        };
+        let done = Box::new(move |outcome| {
+            Python::attach(|py| {
+                if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
+                    error.write_unraisable(py, None);
+                }
+            });
+        });
+        let context = self.run.look(CallContext::clone);
+        serving.native().pass_on(self.run.id, context, handler, input, done);
+        Ok(())
+    }
+}
+
 #[pymethods]
 impl Call {
     /// The Python server.
@@ -95,20 +121,20 @@ impl Call {
     /// called with one of both, as JSON; from any thread.
     fn pass_on(&self, input: &[u8], resolve: Py<PyAny>) -> PyResult<()> {
         let input = String::from_utf8(input.to_vec())?;
-        let serving = lock(&self.stream.upstream_serving);
-        let (Some(serving), Some(handler)) = (&*serving, &self.run.native) else {
-            return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
-        };
-        let done = Box::new(move |outcome| {
-            Python::attach(|py| {
-                if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
-                    error.write_unraisable(py, None);
-                }
-            });
-        });
-        let context = self.run.look(CallContext::clone);
-        serving.native().pass_on(self.run.id, context, handler, input, done);
-        Ok(())
+        self.run_natively(self.run.native.as_ref(), input, resolve)
+    }
+
+    /// Reads a resource of an upstream server of this server. Returns false if there is none with this URI; `resolve` is called as by
+    /// `pass_on`.
+    fn read_upstream(
+        &self,
+        server: &NativeServer,
+        uri: &str,
+        resolve: Py<PyAny>,
+    ) -> PyResult<bool> {
+        let Some((handler, input)) = server.upstream_resource(uri) else { return Ok(false) };
+        self.run_natively(Some(&handler), input, resolve)?;
+        Ok(true)
     }
 
     /// The request id; `None` for a notification.

@@ -45,7 +45,7 @@ use crate::{
 #[pyclass(frozen, name = "Server")]
 #[derive(Debug)]
 pub(crate) struct NativeServer {
-    components: ServerComponents,
+    pub(crate) components: ServerComponents,
     upstreams: Arc<Upstreams>,
     visibility_filter: VisibilityFilter,
     limits: Limits,

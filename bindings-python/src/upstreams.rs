@@ -8,12 +8,15 @@ use std::{
 use gudgeon::{
     bindings::upstreams::{AskProgram, SignInQuestion},
     driver::{Host, Work},
+    router::{Handler, Visibility, find_resource},
+    server::native_subject,
 };
 use pyo3::prelude::*;
 
 use crate::{
     client_runtime::{remember_upstream, runtime},
     components::ServerComponents,
+    server::NativeServer,
     stream::{Stream, lock},
 };
 
@@ -36,6 +39,16 @@ pub(crate) fn start(
     let registrar = components.registrar();
     py.detach(|| runtime.block_on(stream.upstreams.reach(&registrar)));
     Ok(())
+}
+
+impl NativeServer {
+    /// Returns the handler that reads a resource of an upstream server, and its input; `None` if none has this URI.
+    pub(crate) fn upstream_resource(&self, uri: &str) -> Option<(Handler, String)> {
+        let components = self.components.snapshot();
+        let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
+        native_subject(&job.handler)?;
+        Some((job.handler, job.input))
+    }
 }
 
 /// A question of the client of an upstream server to the program, which helps it to sign in.

@@ -118,6 +118,21 @@ for (const above of ["2025-11-25", "2026-07-28"]) {
   });
 }
 
+for (const above of ["2025-11-25", "2026-07-28"]) {
+  test(`handlers of clients of ${above} read resources of upstream servers, several at once`, async () => {
+    const app = desk();
+    app.tool("many", {}, async (_, ctx) => {
+      const found = await Promise.all(["shelf://books/1", "shelf://about", "shelf://books/3"].map((uri) => ctx.readResource(uri)));
+      return found.map(({ text }) => text).join(", ");
+    });
+    app.tool("none", {}, (_, ctx) => ctx.readResource("none://x"));
+    await withClient(app, { revision: above }, async (client) => {
+      assert.equal((await client.callTool("many")).text, "book 1, two books, book 3");
+      await assert.rejects(client.callTool("none"), /none:\/\/x/);
+    });
+  });
+}
+
 test("changes of lists and updates of resources pass, also to the second that is served", async () => {
   const app = desk();
   const first = await Client.connect(app);

@@ -15,7 +15,19 @@ from typing import Any
 
 import pytest
 
-from gudgeon import Client, Command, Context, Principal, Server, SyncClient, ToolError, ToolResult, Upstream
+from gudgeon import (
+    Client,
+    Command,
+    Context,
+    Principal,
+    ResourceNotFound,
+    Server,
+    SyncClient,
+    SyncContext,
+    ToolError,
+    ToolResult,
+    Upstream,
+)
 
 pytestmark = pytest.mark.io
 
@@ -195,6 +207,26 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
         ("completion/complete", "shelf_review"),
         ("tools/call", "shelf_fail"),
     ]
+
+
+@pytest.mark.parametrize("above", ["2025-11-25", "2026-07-28"])
+def test_handlers_read_resources_of_upstream_servers(desk: Server[Any], above: str) -> None:
+    @desk.tool
+    async def many(ctx: Context, names: list[str]) -> str:
+        found = await asyncio.gather(*[ctx.read_resource(f"shelf://books/{name}") for name in names])
+        return ", ".join(one.text for one in found)
+
+    @desk.tool
+    def one(ctx: SyncContext) -> str:
+        try:
+            ctx.read_resource("none://x")
+        except ResourceNotFound:
+            return ctx.read_resource("shelf://books/7").text or ""
+        return "it was found"
+
+    with SyncClient(desk, revision=above) as client:
+        assert client.call_tool("many", {"names": ["1", "2", "3"]}).text == "book 1, book 2, book 3"
+        assert client.call_tool("one").text == "book 7"
 
 
 def test_middleware_may_return_what_a_handler_returns(shelf: Command) -> None:

@@ -134,6 +134,11 @@ export class CallContext implements Context {
     return this.call.passOn(input);
   }
 
+  /** Reads a resource of an upstream server; null if none has this URI. Resolves as `passOn`. */
+  readUpstream(uri: string): Promise<readonly [result: string | null, failure: string | null]> | null {
+    return this.call.readUpstream(uri);
+  }
+
   /** Reads the facts that are lost when the request is answered while the handler waits. */
   keepFacts(): void {
     void this.principal;

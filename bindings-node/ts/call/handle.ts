@@ -122,6 +122,11 @@ export class CallHandle {
     return this.shared.workQueue.passOn(this.slot, input);
   }
 
+  /** Reads a resource of an upstream server; null if none has this URI. */
+  readUpstream(uri: string): Promise<readonly [result: string | null, failure: string | null]> | null {
+    return this.shared.workQueue.readUpstream(this.slot, uri);
+  }
+
   #room(hasRoom: boolean): Promise<void> {
     return hasRoom ? DONE : this.shared.waitForRoom();
   }

@@ -35,7 +35,7 @@ export interface Served {
   /** The plans by handler number, as the native half refers to them. */
   readonly plans: readonly (Plan | undefined)[];
   readonly logger: Logger;
-  /** Reads a resource of this server on behalf of a handler. */
+  /** Reads a resource of this server or of its upstream servers on behalf of a handler. */
   readResource(ctx: Context, uri: string): Promise<ResourceResult>;
 }
 

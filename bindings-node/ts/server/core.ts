@@ -1,6 +1,5 @@
 import { checked, native, type NativeServer } from "../native.js";
 import { display } from "../model/display.js";
-import { ResourceNotFound } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import { loggerOf } from "../model/logging.js";
 import type { ResourceResult } from "../model/results.js";
@@ -15,7 +14,7 @@ import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
-import { aroundUpstream, type UpstreamPath, wrappedKinds } from "./upstreams.js";
+import { aroundUpstream, readUpstreamResource, type UpstreamPath, wrappedKinds } from "./upstreams.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -302,12 +301,12 @@ export class ServerCore {
     return found;
   }
 
-  /** Reads a resource of this server on behalf of a handler. */
+  /** Reads a resource of this server or of its upstream servers on behalf of a handler. */
   async readResource(ctx: Context, uri: string): Promise<ResourceResult> {
     const found = this.native.resolveResource(uri);
     const [id, input, mimeType] = found === null ? [] : (JSON.parse(found) as [number, Record<string, unknown>, string | null]);
     const plan = id === undefined ? undefined : this.plans[id];
-    if (!plan || !input) throw new ResourceNotFound(uri);
+    if (!plan || !input) return readUpstreamResource(ctx, uri);
     return resourceResult(uri, mimeType ?? null, await plan.invoke(input, ctx));
   }
 

@@ -3,7 +3,7 @@ import { keepFailure } from "../call/failures.js";
 import { parseJson } from "../model/big-integers.js";
 import { Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
-import { promptResultFromWire, resourceResultFromWire, ToolResult, toolResultFromWire } from "../model/results.js";
+import { promptResultFromWire, type ResourceResult, resourceResultFromWire, ToolResult, toolResultFromWire } from "../model/results.js";
 import type { Meta } from "../model/types/content.js";
 import type { Context } from "../model/types/context.js";
 import { native } from "../native.js";
@@ -46,6 +46,15 @@ export function aroundUpstream(path: UpstreamPath, rest: string): Plan {
     exposeErrors: owner.options.exposeErrors ?? [],
     invoke: (input, ctx) => passOn(path, rest, input, ctx),
   };
+}
+
+/** Reads a resource of an upstream server on behalf of a handler. Throws ResourceNotFound if none has this URI. */
+export async function readUpstreamResource(ctx: Context, uri: string): Promise<ResourceResult> {
+  const reading = ctx instanceof CallContext ? ctx.readUpstream(uri) : null;
+  if (reading === null) throw new ResourceNotFound(uri);
+  const [result, failure] = await reading;
+  if (failure !== null) throw keepFailure(errorOf(parseJson(failure) as Failed), failure);
+  return resourceResultFromWire(parseJson(result ?? "{}") as Wire);
 }
 
 async function passOn(path: UpstreamPath, rest: string, given: Wire, ctx: Context): Promise<unknown> {

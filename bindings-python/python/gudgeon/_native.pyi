@@ -97,6 +97,11 @@ class Call:
         """
         The generated keys of this call's questions so far.
         """
+    def read_upstream(self, /, server: Server, uri: str, resolve: Any) -> bool:
+        """
+        Reads a resource of an upstream server of this server. Returns false if there is none with this URI; `resolve` is called as by
+        `pass_on`.
+        """
     def refuse(self, /, key: str, method: str, params: bytes, problem: str) -> Any | None:
         """
         Rejects the answer that came with this call because of `problem`. Returns the failure if the question can't be

@@ -11,7 +11,7 @@ from ._call.blocking import run_for_waiter
 from ._call.entry import current
 from ._call.facts import Facts
 from ._plan.question_reply import QuestionReply
-from .errors import Cancelled, Declined, ResourceNotFound
+from .errors import Cancelled, Declined
 from .types import Accepted, ResourceResult
 
 __all__ = ["Context", "SyncContext", "current_context", "current_sync_context"]
@@ -215,10 +215,18 @@ class Context(Facts):
         return Asking("step", run)
 
     def read_resource(self, uri: str) -> Any:
-        """Reads a resource of this server, and returns a `ResourceResult`. Raises ResourceNotFound."""
+        """Reads a resource of this server or of its upstream servers, and returns a `ResourceResult`.
+
+        Raises ResourceNotFound.
+        """
 
         async def run() -> Any:
-            invoke, is_async, raw, read = _find(self.server, uri)
+            found = _find(self.server, uri)
+            if found is None:
+                from ._server.upstreams import read_resource
+
+                return await read_resource(uri, self._call)
+            invoke, is_async, raw, read = found
             reply = invoke(raw, self._call)
             return _contents(read, await reply if is_async else reply)
 
@@ -326,8 +334,16 @@ class SyncContext(Facts):
         return step_now(key, fn, args, kwargs, self._call)
 
     def read_resource(self, uri: str) -> Any:
-        """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
-        invoke, is_async, raw, read = _find(self.server, uri)
+        """Reads a resource as `Context.read_resource`.
+
+        Raises ResourceNotFound, and TypeError for one that is an `async def`.
+        """
+        found = _find(self.server, uri)
+        if found is None:
+            from ._server.upstreams import read_resource_now
+
+            return read_resource_now(uri, self._call)
+        invoke, is_async, raw, read = found
         if is_async and getattr(invoke, "around_def", False):
             return _contents(read, run_for_waiter(invoke, raw, self._call))
         if is_async:
@@ -386,10 +402,10 @@ def _current(name: str) -> Any:
     return call
 
 
-def _find(app: Any, uri: str) -> tuple[Callable[..., Any], bool, bytes, Any]:
+def _find(app: Any, uri: str) -> tuple[Callable[..., Any], bool, bytes, Any] | None:
     found = app._native.find_resource(uri)
     if found is None:
-        raise ResourceNotFound(uri)
+        return None
     invoke, is_async, raw, read = found
     return invoke, is_async, raw.encode(), read
 

@@ -265,6 +265,12 @@ impl Context {
         *self.context() = context;
     }
 
+    /// Returns whether this is the context of the same handler.
+    #[cfg(feature = "bindings")]
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.call, &other.call)
+    }
+
     pub(super) fn cancel(&self) {
         self.call.is_cancelled.store(true, Ordering::Release);
         self.call.cancelled.notify_waiters();

@@ -44,6 +44,8 @@ pub(crate) mod store;
 mod tool;
 mod visible;
 mod wire;
+#[cfg(feature = "bindings")]
+mod within;
 mod workers;
 
 use std::{fmt, sync::Arc};

@@ -16,6 +16,8 @@ use std::{
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::Notify};
 
+#[cfg(feature = "bindings")]
+use super::within::Within;
 use super::{
     Context,
     connection::Connection,
@@ -25,14 +27,12 @@ use super::{
     visible::VisibilityFilter,
     workers::Workers,
 };
-#[cfg(feature = "bindings")]
-use crate::driver::FIRST_NATIVE_ASK;
 use crate::{
     clock,
     driver::{Host, Work, stderr},
     engine::{Effect, HostReply, HostRequest, Run, RunId},
     router::Failure,
-    session::server::CallContext,
+    session::{asking::AskId, server::CallContext},
 };
 
 pub(super) struct Runner {
@@ -42,6 +42,8 @@ pub(super) struct Runner {
     workers: Workers,
     sessions: Sessions,
     under_way: Mutex<FxHashMap<RunId, Context>>,
+    #[cfg(feature = "bindings")]
+    within: Within,
     /// The deadline that the timer waits for.
     next_deadline: Mutex<Option<Instant>>,
     rescheduled: Notify,
@@ -81,6 +83,8 @@ impl Runner {
             workers: Workers::default(),
             sessions: Sessions::default(),
             under_way: Mutex::default(),
+            #[cfg(feature = "bindings")]
+            within: Within::default(),
             next_deadline: Mutex::default(),
             rescheduled: Notify::new(),
             answered: Notify::new(),
@@ -122,13 +126,9 @@ impl Runner {
                     }
                 }
                 Effect::Cancel(run) => self.cancel(run),
-                Effect::Resume { run, context } => {
-                    if let Some(suspended) = self.context_of(run) {
-                        suspended.resumed(*context);
-                    }
-                }
+                Effect::Resume { run, context } => self.resume(run, *context),
                 Effect::Answered { run, ask, outcome } => {
-                    if let Some(context) = self.context_of(run) {
+                    if let Some(context) = self.asker(run, ask) {
                         context.answered(ask, outcome);
                     }
                 }
@@ -159,6 +159,26 @@ impl Runner {
 
     fn context_of(&self, run: RunId) -> Option<Context> {
         lock(&self.under_way).get(&run).cloned()
+    }
+
+    /// Returns the context of the handler that asked a question.
+    fn asker(&self, run: RunId, ask: AskId) -> Option<Context> {
+        let own = self.context_of(run);
+        #[cfg(feature = "bindings")]
+        let own = own.or_else(|| self.within.asker(run, ask));
+        #[cfg(not(feature = "bindings"))]
+        let _ = ask;
+        own
+    }
+
+    fn resume(&self, run: RunId, context: CallContext) {
+        #[cfg(feature = "bindings")]
+        for suspended in self.within.of(run) {
+            suspended.resumed(context.clone());
+        }
+        if let Some(suspended) = self.context_of(run) {
+            suspended.resumed(context);
+        }
     }
 
     /// Flushes the connection and updates the timer after a batch.
@@ -220,6 +240,8 @@ impl Runner {
         for context in lock(&self.under_way).drain().map(|(_, context)| context) {
             context.cancel();
         }
+        #[cfg(feature = "bindings")]
+        self.within.take(None).iter().for_each(Context::cancel);
     }
 
     fn decide(&self, request: &HostRequest) -> HostReply {
@@ -304,7 +326,8 @@ impl Runner {
         self.answered.notify_waiters();
     }
 
-    /// Runs a native handler within a run of another host, with this context, and calls `done` with its outcome.
+    /// Runs a native handler within a run of another host, with this context, and calls `done` with its outcome. Several may run
+    /// within one.
     #[cfg(feature = "bindings")]
     pub(super) fn pass_on(
         self: &Arc<Self>,
@@ -314,9 +337,10 @@ impl Runner {
         input: String,
         done: impl FnOnce(Outcome) + Send + 'static,
     ) {
-        self.connection.share_run(run, true);
-        let context = self.begin(run, context);
-        context.ask_from(FIRST_NATIVE_ASK);
+        self.started.fetch_add(1, Ordering::Relaxed);
+        let context =
+            Context::new(run, context, Arc::clone(&self.connection), Arc::downgrade(self));
+        self.within.add(run, &context, || self.connection.share_run(run, true));
         let (runner, calling) = (Arc::clone(self), handler.call(input, context.clone()));
         self.runtime.spawn(async move {
             let outcome = tokio::select! {
@@ -324,9 +348,8 @@ impl Runner {
                 () = context.cancelled() => Err(Failure::Cancelled),
                 outcome = super::context::asking::within("upstream", calling) => outcome,
             };
-            lock(&runner.under_way).remove(&run);
             context.end();
-            runner.connection.share_run(run, false);
+            runner.within.remove(run, &context, || runner.connection.share_run(run, false));
             done(outcome);
         });
     }
@@ -347,6 +370,8 @@ impl Runner {
         if let Some(context) = context {
             context.cancel();
         }
+        #[cfg(feature = "bindings")]
+        self.within.take(Some(run)).iter().for_each(Context::cancel);
         self.answered.notify_waiters();
     }
 }

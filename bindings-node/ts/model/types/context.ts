@@ -161,7 +161,7 @@ export interface Context<L = unknown> {
    * @throws TypeError if the value can't be written as JSON.
    */
   step<T>(key: string, fn: () => Maybe<T>): Promise<T>;
-  /** Reads a resource of this server. Throws `ResourceNotFound` if there is none. */
+  /** Reads a resource of this server or of its upstream servers. Throws `ResourceNotFound` if there is none. */
   readResource(uri: string): Promise<ResourceResult>;
   /** Closes the stream of a call over legacy HTTP; the client polls, and the result waits in the event store. */
   closeStream(rest?: { retryMs?: number | undefined }): Promise<void>;

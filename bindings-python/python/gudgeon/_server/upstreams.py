@@ -58,7 +58,7 @@ def around_upstream(path: Path, rest: str) -> Callable[[bytes, Any], Awaitable[A
 
         async def handler(given: bytes, _: Context) -> Any:
             # Middleware can't change which resource is read.
-            return _result(kind, await _answer(call, raw if kind == "resources" else given))
+            return _result(kind, await _answer(partial(call.pass_on, raw if kind == "resources" else given)))
 
         handle: Handle = handler
         for server, prefix in path:
@@ -79,8 +79,30 @@ def _result(kind: str, result: str) -> Any:
     return _RESULTS[kind].from_dict(value["completion"] if kind == "completions" else value)
 
 
-async def _answer(call: Any, given: bytes) -> str:
-    """Passes a call on; returns the result of the upstream server, JSON."""
+async def read_resource(uri: str, call: Any) -> ResourceResult:
+    """Reads a resource of an upstream server within a call. Raises ResourceNotFound if none has this URI."""
+
+    def start(resolve: Any) -> None:
+        if not call.read_upstream(call.app._native, uri, resolve):
+            raise ResourceNotFound(uri)
+
+    result: ResourceResult = _result("resources", await _answer(start))
+    return result
+
+
+def read_resource_now(uri: str, call: Any) -> ResourceResult:
+    """Reads as `read_resource` for a `def` handler, whose thread waits."""
+    from queue import SimpleQueue
+
+    answered: SimpleQueue[tuple[str | None, str | None]] = SimpleQueue()
+    if not call.read_upstream(call.app._native, uri, lambda *outcome: answered.put(outcome)):
+        raise ResourceNotFound(uri)
+    result: ResourceResult = _result("resources", _settled(*answered.get()))
+    return result
+
+
+async def _answer(start: Callable[[Any], None]) -> str:
+    """Calls `start(resolve)`, and returns the result of the upstream server with which `resolve` is called, JSON."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -93,8 +115,11 @@ async def _answer(call: Any, given: bytes) -> str:
     def resolve(result: str | None, failure: str | None) -> None:
         loop.call_soon_threadsafe(settle, (result, failure))
 
-    call.pass_on(given, resolve)
-    result, failure = await answered
+    start(resolve)
+    return _settled(*await answered)
+
+
+def _settled(result: str | None, failure: str | None) -> str:
     if failure is not None:
         raise keep_failure(_error(failure), failure.encode())
     assert result is not None

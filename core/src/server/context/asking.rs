@@ -299,6 +299,12 @@ impl Context {
         }
     }
 
+    /// Returns whether this context asked a question that has no answer yet.
+    #[cfg(feature = "bindings")]
+    pub(in crate::server) fn waits_for(&self, ask: AskId) -> bool {
+        self.asking().waiting.contains_key(&ask)
+    }
+
     /// Ends the call: pending questions get no answer.
     pub(in crate::server) fn end(&self) {
         let mut asking = self.asking();
