@@ -11,7 +11,7 @@ use std::{
 use gudgeon::{
     bindings::upstreams::outcome_json,
     protocol::{LoggingLevel, Method, Question, Raw},
-    router::{Failure, Handler},
+    router::{Failure, Handler, Reply},
     server::native_subject,
     session::{
         asking::QuestionKeys,
@@ -76,6 +76,32 @@ impl Call {
     }
 }
 
+/// A function of Python that waits for the outcome of a native handler. Dropped, it gets that of a cancelled one, so that no thread
+/// waits for ever after the server has ended.
+struct Resolver(Option<Py<PyAny>>);
+
+impl Resolver {
+    fn resolve(mut self, outcome: Result<Reply, Failure>) {
+        self.call(outcome);
+    }
+
+    fn call(&mut self, outcome: Result<Reply, Failure>) {
+        let Some(resolve) = self.0.take() else { return };
+        // While the interpreter ends nobody waits any more.
+        Python::try_attach(|py| {
+            if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
+                error.write_unraisable(py, None);
+            }
+        });
+    }
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        self.call(Err(Failure::Cancelled));
+    }
+}
+
 impl Call {
     /// Runs a native handler within the run of this call. `resolve(result, failure)` is called with its outcome.
     fn run_natively(
@@ -88,13 +114,8 @@ impl Call {
         let (Some(serving), Some(handler)) = (&*serving, handler) else {
             return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
         };
-        let done = Box::new(move |outcome| {
-            Python::attach(|py| {
-                if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
-                    error.write_unraisable(py, None);
-                }
-            });
-        });
+        let resolver = Resolver(Some(resolve));
+        let done = Box::new(move |outcome| resolver.resolve(outcome));
         let context = self.run.look(CallContext::clone);
         serving.native().pass_on(self.run.id, context, handler, input, done);
         Ok(())

@@ -223,7 +223,7 @@ class Context(Facts):
         async def run() -> Any:
             found = _find(self.server, uri)
             if found is None:
-                from ._server.upstreams import read_resource
+                from ._call.native_handlers import read_resource
 
                 return await read_resource(uri, self._call)
             invoke, is_async, raw, read = found
@@ -340,7 +340,7 @@ class SyncContext(Facts):
         """
         found = _find(self.server, uri)
         if found is None:
-            from ._server.upstreams import read_resource_now
+            from ._call.native_handlers import read_resource_now
 
             return read_resource_now(uri, self._call)
         invoke, is_async, raw, read = found

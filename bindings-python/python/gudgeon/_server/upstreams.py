@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from .._call.failures import keep_failure
+from .._call.native_handlers import answer
 from .._native import mounted_key
 from .._plan import replies as _replies
 from ..context import Context
-from ..errors import Cancelled, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError
 from ..types import Completion, PromptResult, ResourceResult, ToolResult
 from .middleware import Handle, applies, method_of, served
 
@@ -58,7 +57,7 @@ def around_upstream(path: Path, rest: str) -> Callable[[bytes, Any], Awaitable[A
 
         async def handler(given: bytes, _: Context) -> Any:
             # Middleware can't change which resource is read.
-            return _result(kind, await _answer(partial(call.pass_on, raw if kind == "resources" else given)))
+            return _result(kind, await answer(partial(call.pass_on, raw if kind == "resources" else given)))
 
         handle: Handle = handler
         for server, prefix in path:
@@ -77,69 +76,3 @@ def _result(kind: str, result: str) -> Any:
 
     value = decode(result)
     return _RESULTS[kind].from_dict(value["completion"] if kind == "completions" else value)
-
-
-async def read_resource(uri: str, call: Any) -> ResourceResult:
-    """Reads a resource of an upstream server within a call. Raises ResourceNotFound if none has this URI."""
-
-    def start(resolve: Any) -> None:
-        if not call.read_upstream(call.app._native, uri, resolve):
-            raise ResourceNotFound(uri)
-
-    result: ResourceResult = _result("resources", await _answer(start))
-    return result
-
-
-def read_resource_now(uri: str, call: Any) -> ResourceResult:
-    """Reads as `read_resource` for a `def` handler, whose thread waits."""
-    from queue import SimpleQueue
-
-    answered: SimpleQueue[tuple[str | None, str | None]] = SimpleQueue()
-    if not call.read_upstream(call.app._native, uri, lambda *outcome: answered.put(outcome)):
-        raise ResourceNotFound(uri)
-    result: ResourceResult = _result("resources", _settled(*answered.get()))
-    return result
-
-
-async def _answer(start: Callable[[Any], None]) -> str:
-    """Calls `start(resolve)`, and returns the result of the upstream server with which `resolve` is called, JSON."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[tuple[str | None, str | None]] = loop.create_future()
-
-    def settle(outcome: tuple[str | None, str | None]) -> None:
-        if not answered.done():
-            answered.set_result(outcome)
-
-    def resolve(result: str | None, failure: str | None) -> None:
-        loop.call_soon_threadsafe(settle, (result, failure))
-
-    start(resolve)
-    return _settled(*await answered)
-
-
-def _settled(result: str | None, failure: str | None) -> str:
-    if failure is not None:
-        raise keep_failure(_error(failure), failure.encode())
-    assert result is not None
-    return result
-
-
-def _error(failure: str) -> Exception:
-    """Returns the error that a failure of the upstream server is to middleware."""
-    from msgspec.json import decode
-
-    failed = decode(failure)
-    kind, message, data = failed["kind"], failed["message"], failed.get("data")
-    if kind == "tool":
-        return ToolError(message, **failed.get("meta", {}))
-    if kind == "protocol":
-        return ProtocolError(failed["code"], message, data)
-    if kind == "notFound":
-        return ResourceNotFound(failed["uri"], message or None)
-    if kind == "missingCapability":
-        return NotSupported(message, data=data)
-    if kind in ("declined", "dismissed"):
-        return Declined(message)
-    return Cancelled(message) if kind == "cancelled" else McpError(message)
