@@ -58,13 +58,22 @@ pub(crate) fn check_frame(frame: &[u8]) -> &str {
 }
 
 /// Returns the members of a frame that is an object, or of each object of a batch.
-pub(crate) fn members(text: &str) -> Vec<BTreeMap<String, &RawValue>> {
+pub(crate) fn members(text: &str) -> Vec<Members> {
     match serde_json::from_str::<Vec<&RawValue>>(text) {
-        Ok(batch) => {
-            batch.iter().map(|it| serde_json::from_str(it.get()).unwrap_or_default()).collect()
-        }
-        Err(_) => vec![serde_json::from_str(text).unwrap_or_default()],
+        Ok(batch) => batch.iter().map(|it| members_of(it.get())).collect(),
+        Err(_) => vec![members_of(text)],
     }
+}
+
+/// The values of an object by name.
+type Members = BTreeMap<String, Box<RawValue>>;
+
+fn members_of(text: &str) -> Members {
+    // No text holds the name of a member with half of a surrogate pair. Servers read the other members of such an object.
+    let with_whole_names = || text.replace("\\ud", "\\u0").replace("\\uD", "\\u0");
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(&with_whole_names()))
+        .unwrap_or_default()
 }
 
 /// The requests of one peer that wait for their answer.
@@ -138,11 +147,11 @@ impl Ledger {
 
     /// Notes a cancellation by the server. It may end a subscription whose client does not read, which is not answered then,
     /// or withdraw a request of its own with the same id.
-    fn cancelled(&mut self, members: &BTreeMap<String, &RawValue>) {
+    fn cancelled(&mut self, members: &Members) {
         let is_cancelled = members.get("method").is_some_and(|it| it.get().contains("cancelled"));
         let params = members.get("params").filter(|_| is_cancelled);
         let params = params.and_then(|it| serde_json::from_str(it.get()).ok());
-        let params: BTreeMap<String, &RawValue> = params.unwrap_or_default();
+        let params: Members = params.unwrap_or_default();
         let Some(id) = params.get("requestId") else { return };
         let id = id.get();
         if self.listening.iter().any(|it| it == id) {

@@ -27,8 +27,8 @@ TOLERANCE = 0.03
 NOISE = 0.01
 # A server waits most of the time, for the program that reads its counters.
 AT_ONCE = 4
-# Other programs on the machine add instructions, because compilers of Node and timers run at other times. The smallest of
-# these measurements of a cell counts.
+# Other programs on the machine add instructions, because compilers of Node and timers run at other times. The smallest
+# of these measurements of a cell counts.
 ATTEMPTS = 3
 UPDATE = "run make update-counts and commit its diff"
 
