@@ -89,10 +89,12 @@ impl Ledger {
     /// Notes a frame that is sent to a server.
     pub(crate) fn sent(&mut self, frame: &[u8]) {
         let text = String::from_utf8_lossy(frame);
+        // Servers skip one byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let is_batch = text.trim_start().starts_with('[');
         // An empty batch is answered with one error, and a batch may be.
         self.open.extend(is_batch.then_some((None, false)));
-        for members in members(&text) {
+        for members in members(text) {
             let id = members.get("id").map(|it| it.get().to_owned());
             let is =
                 |name: &str, value: &str| members.get(name).is_some_and(|it| it.get() == value);
