@@ -9,9 +9,8 @@ use std::{
 };
 
 use gudgeon::{
-    bindings::upstreams::outcome_json,
     protocol::{LoggingLevel, Method, Question, Raw},
-    router::{Failure, Handler, Reply},
+    router::Failure,
     server::native_subject,
     session::{
         asking::QuestionKeys,
@@ -29,7 +28,7 @@ use serde_json::value::RawValue;
 use crate::{
     asking::{Questions, python},
     asyncio_queue::Key,
-    calling, convert,
+    convert,
     error::raise,
     forks,
     handler::Registered,
@@ -76,52 +75,6 @@ impl Call {
     }
 }
 
-/// A function of Python that waits for the outcome of a native handler. Dropped, it gets that of a cancelled one, so that no thread
-/// waits for ever after the server has ended.
-struct Resolver(Option<Py<PyAny>>);
-
-impl Resolver {
-    fn resolve(mut self, outcome: Result<Reply, Failure>) {
-        self.call(outcome);
-    }
-
-    fn call(&mut self, outcome: Result<Reply, Failure>) {
-        let Some(resolve) = self.0.take() else { return };
-        // While the interpreter ends nobody waits any more.
-        Python::try_attach(|py| {
-            if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
-                error.write_unraisable(py, None);
-            }
-        });
-    }
-}
-
-impl Drop for Resolver {
-    fn drop(&mut self) {
-        self.call(Err(Failure::Cancelled));
-    }
-}
-
-impl Call {
-    /// Runs a native handler within the run of this call. `resolve(result, failure)` is called with its outcome.
-    fn run_natively(
-        &self,
-        handler: Option<&Handler>,
-        input: String,
-        resolve: Py<PyAny>,
-    ) -> PyResult<()> {
-        let serving = lock(&self.stream.upstream_serving);
-        let (Some(serving), Some(handler)) = (&*serving, handler) else {
-            return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
-        };
-        let resolver = Resolver(Some(resolve));
-        let done = Box::new(move |outcome| resolver.resolve(outcome));
-        let context = self.run.look(CallContext::clone);
-        serving.native().pass_on(self.run.id, context, handler, input, done);
-        Ok(())
-    }
-}
-
 #[pymethods]
 impl Call {
     /// The Python server.
@@ -142,7 +95,7 @@ impl Call {
     /// called with one of both, as JSON; from any thread.
     fn pass_on(&self, input: &[u8], resolve: Py<PyAny>) -> PyResult<()> {
         let input = String::from_utf8(input.to_vec())?;
-        self.run_natively(self.run.native.as_ref(), input, resolve)
+        self.stream.run_natively(&self.run, self.run.native.as_ref(), input, resolve)
     }
 
     /// Reads a resource of an upstream server of this server. Returns false if there is none with this URI; `resolve` is called as by
@@ -154,7 +107,7 @@ impl Call {
         resolve: Py<PyAny>,
     ) -> PyResult<bool> {
         let Some((handler, input)) = server.upstream_resource(uri) else { return Ok(false) };
-        self.run_natively(Some(&handler), input, resolve)?;
+        self.stream.run_natively(&self.run, Some(&handler), input, resolve)?;
         Ok(true)
     }
 

@@ -42,6 +42,7 @@ mod paths;
 mod pin;
 mod pool;
 mod registration;
+mod resource_read;
 mod schema;
 mod server;
 mod serving;
@@ -85,8 +86,9 @@ mod _native {
         mounting::{check_prefix, mounted_key},
         options::{change_problem, check_http, check_options, declared_options, name_problem},
         paths::resolve_inside,
+        resource_read::Read,
         schema::{form_problem, form_schema, invalid_arguments, portable, without_flags},
-        server::{NativeServer, Read},
+        server::NativeServer,
         serving::{Serving, shut_down, take_stdio},
         store::check_store,
         test_serving::TestServing,

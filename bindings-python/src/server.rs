@@ -11,10 +11,9 @@ use gudgeon::{
     driver::EndpointServer,
     error::{Error, Language},
     http::EndpointConfig,
-    protocol::Response,
     router::{
-        AnyRegistry, Components, Definition, Failure, List, Middleware, Registrar as _,
-        ResultBuilder, ServerFacts, Visibility, find_resource,
+        AnyRegistry, Components, Definition, List, Middleware, Registrar as _, ServerFacts,
+        Visibility, find_resource,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -24,13 +23,13 @@ use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyTuple};
 use crate::{
     client::{NativePlace, refused as refused_option},
     components::ServerComponents,
-    convert,
     endpoint::Endpoint,
     error::raise,
     handler::{Handler, PyHandler, Registered, VisibilityFilter},
     hooks, interpreter,
     listening::{Listener, refused},
     registration,
+    resource_read::Read,
     serving::Serving,
     serving_limits::Limits,
     source::Source,
@@ -411,25 +410,6 @@ impl NativeServer {
     /// Notifies clients that the page of this elicitation is completed.
     fn page_done(&self, py: Python<'_>, page: &str) {
         self.for_each_source(py, |source| source.page_done(page));
-    }
-}
-
-/// Converts the reply of a resource read by another handler.
-#[pyclass(frozen)]
-#[derive(Debug)]
-pub(crate) struct Read(ResultBuilder);
-
-#[pymethods]
-impl Read {
-    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
-    fn contents(&self, reply: Bound<'_, PyAny>) -> PyResult<String> {
-        let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
-        match self.0.response(convert::reply(&reply)?) {
-            Ok(Response::Contents { contents, .. }) => Ok(contents),
-            Ok(_) => Err(invalid("a resource answers with contents".into())),
-            Err(Failure::Exception { message, .. }) => Err(invalid(message)),
-            Err(other) => Err(invalid(format!("{other:?}"))),
-        }
     }
 }
 

@@ -6,16 +6,19 @@ use std::{
 };
 
 use gudgeon::{
-    bindings::upstreams::{AskProgram, SignInQuestion},
+    bindings::upstreams::{AskProgram, SignInQuestion, outcome_json},
     driver::{Host, Work},
-    router::{Handler, Visibility, find_resource},
+    router::{Failure, Handler, Reply, Visibility, find_resource},
     server::native_subject,
+    session::server::CallContext,
 };
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
+    calling,
     client_runtime::{remember_upstream, runtime},
     components::ServerComponents,
+    handler_run::HandlerRun,
     server::NativeServer,
     stream::{Stream, lock},
 };
@@ -48,6 +51,53 @@ impl NativeServer {
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
         native_subject(&job.handler)?;
         Some((job.handler, job.input))
+    }
+}
+
+impl Stream {
+    /// Runs a native handler within a run of a handler in Python. `resolve(result, failure)` is called with its outcome.
+    pub(crate) fn run_natively(
+        &self,
+        run: &HandlerRun,
+        handler: Option<&Handler>,
+        input: String,
+        resolve: Py<PyAny>,
+    ) -> PyResult<()> {
+        let serving = lock(&self.upstream_serving);
+        let (Some(serving), Some(handler)) = (&*serving, handler) else {
+            return Err(PyValueError::new_err("nothing is passed on after the server has ended"));
+        };
+        let resolver = Resolver(Some(resolve));
+        let done = Box::new(move |outcome| resolver.resolve(outcome));
+        let context = run.look(CallContext::clone);
+        serving.native().pass_on(run.id, context, handler, input, done);
+        Ok(())
+    }
+}
+
+/// A function of Python that waits for the outcome of a native handler. Dropped, it gets that of a cancelled one, so that no thread
+/// waits for ever after the server has ended.
+struct Resolver(Option<Py<PyAny>>);
+
+impl Resolver {
+    fn resolve(mut self, outcome: Result<Reply, Failure>) {
+        self.call(outcome);
+    }
+
+    fn call(&mut self, outcome: Result<Reply, Failure>) {
+        let Some(resolve) = self.0.take() else { return };
+        // While the interpreter ends nobody waits any more.
+        Python::try_attach(|py| {
+            if let Err(error) = calling::call(resolve.bind(py), outcome_json(outcome)) {
+                error.write_unraisable(py, None);
+            }
+        });
+    }
+}
+
+impl Drop for Resolver {
+    fn drop(&mut self) {
+        self.call(Err(Failure::Cancelled));
     }
 }
 

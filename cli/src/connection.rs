@@ -172,7 +172,7 @@ impl ConnectionArguments {
     fn token(&self) -> Result<Option<String>, Failure> {
         let (token, place) = match &self.token_file {
             Some(file) => {
-                let read = read::given_text(file, read::SECRET);
+                let read = read::text_file(file, read::MAX_SECRET);
                 let failed = |it: io::Error| {
                     let message = format!("--token-file {}: {it}", file.display());
                     Failure::new(FailureKind::File, message)

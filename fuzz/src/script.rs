@@ -60,7 +60,7 @@ pub(crate) fn check_frame(frame: &[u8]) -> &str {
 /// Returns the members of a frame that is an object, or of each object of a batch.
 pub(crate) fn members(text: &str) -> Vec<Members> {
     match serde_json::from_str::<Vec<&RawValue>>(text) {
-        Ok(batch) => batch.iter().map(|it| members_of(it.get())).collect(),
+        Ok(batch) => batch.iter().map(|message| members_of(message.get())).collect(),
         Err(_) => vec![members_of(text)],
     }
 }

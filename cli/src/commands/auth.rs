@@ -294,8 +294,8 @@ fn not_signed_in(url: &str) -> Failure {
 }
 
 fn secret_in(file: &Path) -> Result<String, Failure> {
-    let text = read::given_text(file, read::SECRET).map_err(|it| {
-        let message = format!("--client-secret-file {}: {it}", file.display());
+    let text = read::text_file(file, read::MAX_SECRET).map_err(|error| {
+        let message = format!("--client-secret-file {}: {error}", file.display());
         Failure::new(FailureKind::File, message)
     })?;
     Ok(text.trim().to_owned())

@@ -122,8 +122,8 @@ async fn validate(arguments: ValidateArguments) -> Result<ExitCode, Failure> {
     let mut findings = Findings::default();
     let bytes = match is_url {
         true => fetched(&place, &mut findings).await?,
-        false => read::given(Path::new(&place), read::DOCUMENT).map_err(|it| {
-            Failure::new(FailureKind::File, format!("{place} can't be read: {it}"))
+        false => read::file(Path::new(&place), read::MAX_DOCUMENT).map_err(|error| {
+            Failure::new(FailureKind::File, format!("{place} can't be read: {error}"))
         })?,
     };
     if bytes.len() > RECOMMENDED_SIZE {

@@ -62,7 +62,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match &arguments.out {
         None => output::line(text.trim_end_matches('\n'))?,
         Some(path) => {
-            if read::given_text(path, read::GENERATED).is_ok_and(|it| it == text) {
+            if read::text_file(path, read::MAX_GENERATED).is_ok_and(|written| written == text) {
                 output::line(format_args!("{} is up to date", path.display()))?;
             } else {
                 write::whole(path, text.as_bytes()).map_err(|error| file(path, &error))?;
@@ -87,7 +87,7 @@ fn language(arguments: &Arguments) -> Result<Language, Failure> {
 
 /// Errors if a file was not written by this command.
 fn check_owner(path: &Path) -> Result<(), Failure> {
-    match read::given_text(path, read::GENERATED) {
+    match read::text_file(path, read::MAX_GENERATED) {
         Ok(text) if text.is_empty() || text.contains(MARK) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(_) => {

@@ -22,17 +22,17 @@ use self::folder::Folder;
 
 /// The treatment of a folder that does not exist.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Missing {
+pub enum IfMissing {
     Make,
     Error,
 }
 
 /// Opens a folder that the command line names. Below the current folder no symbolic link is followed: a repository could have it.
-pub fn folder(path: &Path, missing: Missing) -> io::Result<Folder> {
+pub fn folder(path: &Path, missing: IfMissing) -> io::Result<Folder> {
     let current = env::current_dir()?;
     let path = path.strip_prefix(&current).unwrap_or(path);
     if path.is_absolute() {
-        if missing == Missing::Make {
+        if missing == IfMissing::Make {
             std::fs::create_dir_all(path)?;
         }
         return Folder::open(path);
@@ -49,12 +49,12 @@ pub fn folder(path: &Path, missing: Missing) -> io::Result<Folder> {
 /// Returns the folder of a file that the command line names, and the name of the file.
 fn named(path: &Path) -> io::Result<(Folder, &OsStr)> {
     let name = path.file_name().ok_or_else(|| io::Error::other("it is the path of a folder"))?;
-    Ok((folder(path.parent().unwrap_or(Path::new("")), Missing::Error)?, name))
+    Ok((folder(path.parent().unwrap_or(Path::new("")), IfMissing::Error)?, name))
 }
 
 /// Returns the folder of a project's file, and the name of the file. Errors if the path leads out of the project, through a
 /// symbolic link, or through a folder that another user may have written.
-fn in_project(project: &Path, path: &Path, missing: Missing) -> io::Result<(Folder, OsString)> {
+fn in_project(project: &Path, path: &Path, missing: IfMissing) -> io::Result<(Folder, OsString)> {
     let below = path.strip_prefix(project).map_err(|_| outside(path))?;
     let name = below.file_name().ok_or_else(|| outside(path))?;
     let mut folder = Folder::open(project)?;
@@ -67,10 +67,10 @@ fn in_project(project: &Path, path: &Path, missing: Missing) -> io::Result<(Fold
     Ok((folder, name.to_owned()))
 }
 
-fn inner(folder: &Folder, name: &OsStr, missing: Missing) -> io::Result<Folder> {
+fn inner(folder: &Folder, name: &OsStr, missing: IfMissing) -> io::Result<Folder> {
     match missing {
-        Missing::Make => folder.inner_made(name),
-        Missing::Error => folder.inner(name),
+        IfMissing::Make => folder.inner_made(name),
+        IfMissing::Error => folder.inner(name),
     }
 }
 

@@ -6,31 +6,31 @@ use std::{
     path::Path,
 };
 
-pub use gudgeon::transport::small_file::{of as small_of, read as small};
+pub use gudgeon::transport::small_file::{read as small, read_open as small_open};
 
-use super::{Missing, in_project, trust};
+use super::{IfMissing, in_project, trust};
 
 /// The maximum sizes of files that the user names, in MiB: nobody waits for the end of `/dev/zero`.
-pub const CONFIGURATION: u64 = 64;
-pub const SECRET: u64 = 1;
-pub const VALUE: u64 = 64;
-pub const GENERATED: u64 = 64;
-pub const DOCUMENT: u64 = 1;
-pub const TRANSCRIPT: u64 = 256;
+pub const MAX_CONFIGURATION: u64 = 64;
+pub const MAX_SECRET: u64 = 1;
+pub const MAX_VALUE: u64 = 64;
+pub const MAX_GENERATED: u64 = 64;
+pub const MAX_DOCUMENT: u64 = 1;
+pub const MAX_TRANSCRIPT: u64 = 256;
 
 /// Reads a regular file of at most 1 MiB in a project, through no symbolic link. Errors if another user may have written it.
 fn of_project(project: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    let (folder, name) = in_project(project, path, Missing::Error)?;
+    let (folder, name) = in_project(project, path, IfMissing::Error)?;
     let file = folder.read(&name)?;
     trust::check(path, &file.metadata()?)?;
-    small_of(file)
+    small_open(file)
 }
 
 /// Errors if a file that a project names can't be trusted: in the project as [`of_project`], elsewhere if another user may have
 /// written it. A missing one passes.
 pub fn check_of_project(project: &Path, path: &Path) -> io::Result<()> {
     let checked = match path.starts_with(project) {
-        true => in_project(project, path, Missing::Error)
+        true => in_project(project, path, IfMissing::Error)
             .and_then(|(folder, name)| trust::check(path, &folder.read(&name)?.metadata()?)),
         false => path.metadata().and_then(|metadata| trust::check(path, &metadata)),
     };
@@ -44,22 +44,22 @@ pub fn check_of_project(project: &Path, path: &Path) -> io::Result<()> {
 pub fn configuration(path: &Path, project: Option<&Path>) -> io::Result<Vec<u8>> {
     match project {
         Some(project) => of_project(project, path),
-        None => given(path, CONFIGURATION),
+        None => file(path, MAX_CONFIGURATION),
     }
 }
 
 /// Reads a file that the command line names, which may be a pipe. Errors if it has more than this many MiB.
-pub fn given(path: &Path, mebibytes: u64) -> io::Result<Vec<u8>> {
-    whole(File::open(path)?, mebibytes)
+pub fn file(path: &Path, mebibytes: u64) -> io::Result<Vec<u8>> {
+    all(File::open(path)?, mebibytes)
 }
 
 /// Reads the text of a file that the command line names.
-pub fn given_text(path: &Path, mebibytes: u64) -> io::Result<String> {
-    text(given(path, mebibytes)?)
+pub fn text_file(path: &Path, mebibytes: u64) -> io::Result<String> {
+    utf8(file(path, mebibytes)?)
 }
 
 /// Reads everything up to this many MiB. Errors if there is more.
-pub fn whole(source: impl Read, mebibytes: u64) -> io::Result<Vec<u8>> {
+pub fn all(source: impl Read, mebibytes: u64) -> io::Result<Vec<u8>> {
     let most = mebibytes << 20;
     let mut bytes = Vec::new();
     source.take(most + 1).read_to_end(&mut bytes)?;
@@ -69,7 +69,8 @@ pub fn whole(source: impl Read, mebibytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+/// Returns the text of bytes. Errors if they are not UTF-8.
+pub fn utf8(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 at byte {at}"))
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_file_without_end_is_an_error() {
-        let error = given(Path::new("/dev/zero"), 1).unwrap_err().to_string();
+        let error = file(Path::new("/dev/zero"), 1).unwrap_err().to_string();
         assert_eq!(error, "it is larger than 1 MiB");
     }
 
@@ -118,6 +119,6 @@ mod tests {
         io::Write::write_all(&mut writer, b"text").unwrap();
         drop(writer);
         let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
-        assert_eq!(given(Path::new(&path), 1).unwrap(), b"text");
+        assert_eq!(file(Path::new(&path), 1).unwrap(), b"text");
     }
 }

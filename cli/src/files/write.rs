@@ -8,7 +8,7 @@ use std::{
     process,
 };
 
-use super::{Folder, Missing, in_project, named, read, trust};
+use super::{Folder, IfMissing, in_project, named, read, trust};
 use crate::failure::{Failure, FailureKind};
 
 /// The mode of a configuration that did not exist: it may hold secrets.
@@ -89,7 +89,7 @@ fn exchange(
     text: &str,
 ) -> io::Result<Option<PathBuf>> {
     let (folder, name) = match project {
-        Some(project) => in_project(project, path, Missing::Make)?,
+        Some(project) => in_project(project, path, IfMissing::Make)?,
         None => match path.canonicalize() {
             Ok(path) => of_user(&path)?,
             // A new file, or a symbolic link to one.
@@ -109,9 +109,9 @@ fn exchange(
     let current = match project {
         Some(_) => {
             trust::check(path, &before)?;
-            read::small_of(file)?
+            read::small_open(file)?
         }
-        None => read::whole(file, read::CONFIGURATION)?,
+        None => read::all(file, read::MAX_CONFIGURATION)?,
     };
     if old.is_none_or(|old| old.as_bytes() != current) {
         return Err(io::Error::other("it was changed by another program; repeat the command"));
@@ -257,10 +257,10 @@ mod tests {
         let path = project.join("a/b/mcp.json");
         fs::create_dir_all(project.join("a/b")).unwrap();
         fs::set_permissions(project.join("a"), Permissions::from_mode(0o777)).unwrap();
-        let error = in_project(&project, &path, Missing::Make).unwrap_err().to_string();
+        let error = in_project(&project, &path, IfMissing::Make).unwrap_err().to_string();
         assert!(error.contains("/a may be written by other users"), "{error}");
         fs::set_permissions(project.join("a"), Permissions::from_mode(0o755)).unwrap();
-        in_project(&project, &path, Missing::Make).unwrap();
+        in_project(&project, &path, IfMissing::Make).unwrap();
         fs::remove_dir_all(project).unwrap();
     }
 
@@ -297,7 +297,7 @@ mod tests {
         fs::create_dir_all(&own).unwrap();
         fs::write(project.join("inside/mcp.json"), "old").unwrap();
         let path = project.join("inside/mcp.json");
-        let (inside, name) = in_project(&project, &path, Missing::Make).unwrap();
+        let (inside, name) = in_project(&project, &path, IfMissing::Make).unwrap();
         fs::rename(project.join("inside"), project.join("moved")).unwrap();
         symlink(&own, project.join("inside")).unwrap();
         place(&inside, &name, b"new", PRIVATE, None).unwrap();

@@ -1,6 +1,7 @@
 //! Entries as they may be shown: without the values that may be secret.
 
-pub use gudgeon::transport::masked::{HIDDEN, arguments, is_reference, is_secret, url};
+use gudgeon::transport::masked::{HIDDEN, is_reference, is_secret};
+pub use gudgeon::transport::masked::{arguments, url};
 use serde_json::{Map, Value};
 
 use super::Entry;

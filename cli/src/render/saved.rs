@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     failure::{Failure, FailureKind},
-    files::{self, Missing, write::USUAL},
+    files::{self, IfMissing, write::USUAL},
 };
 
 /// The most characters of a file's name, without its suffix.
@@ -19,7 +19,7 @@ pub fn write(folder: &Path, name: &str, mime_type: &str, bytes: &[u8]) -> Result
     let failed = |path: &Path, error: &io::Error| {
         Failure::new(FailureKind::File, format!("{}: {error}", path.display()))
     };
-    let opened = files::folder(folder, Missing::Make).map_err(|it| failed(folder, &it))?;
+    let opened = files::folder(folder, IfMissing::Make).map_err(|error| failed(folder, &error))?;
     let (stem, suffix) = file_name(name, mime_type);
     for number in 1_u32.. {
         let name = match number {
@@ -29,7 +29,7 @@ pub fn write(folder: &Path, name: &str, mime_type: &str, bytes: &[u8]) -> Result
         let path = folder.join(&name);
         match opened.create(OsStr::new(&name), USUAL) {
             Ok(mut file) => {
-                file.write_all(bytes).map_err(|it| failed(&path, &it))?;
+                file.write_all(bytes).map_err(|error| failed(&path, &error))?;
                 return Ok(path);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),

@@ -84,7 +84,7 @@ pub fn first_line(started: SystemTime, target: Option<&Target>) -> String {
 /// Reads a file; returns the messages of each connection. Errors name the line.
 pub fn read(path: &Path) -> Result<Vec<Vec<Entry>>, Failure> {
     let shown = path.display();
-    let text = read::given_text(path, read::TRANSCRIPT).map_err(|error| {
+    let text = read::text_file(path, read::MAX_TRANSCRIPT).map_err(|error| {
         Failure::new(FailureKind::File, format!("{shown} can't be read: {error}"))
     })?;
     let broken = |line: usize, why: String| {

@@ -167,16 +167,16 @@ impl Reader {
 
     fn read(&mut self, file: &str) -> Result<String, Failure> {
         if file != "-" {
-            return read::given_text(Path::new(file), read::VALUE)
-                .map_err(|it| Failure::new(FailureKind::File, format!("{file}: {it}")));
+            return read::text_file(Path::new(file), read::MAX_VALUE)
+                .map_err(|error| Failure::new(FailureKind::File, format!("{file}: {error}")));
         }
         if self.has_read_stdin {
             return Err(Failure::usage("standard input is named twice"));
         }
         self.has_read_stdin = true;
-        read::whole(io::stdin().lock(), read::VALUE)
-            .and_then(read::text)
-            .map_err(|it| Failure::new(FailureKind::File, format!("standard input: {it}")))
+        read::all(io::stdin().lock(), read::MAX_VALUE)
+            .and_then(read::utf8)
+            .map_err(|error| Failure::new(FailureKind::File, format!("standard input: {error}")))
     }
 }
 

@@ -10,9 +10,10 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 #[cfg(feature = "auth")]
 use super::authorization::{Protected, Unauthenticated};
 use super::{
-    EndpointConfig, Part, PeerSession, Refused,
+    EndpointConfig, Part, Refused,
     challenge::{self, Demands},
     config::Place,
+    content::Content,
     guard::Guard,
     refusal::forbidden,
     reply::{self, Accepts},
@@ -24,9 +25,9 @@ use crate::auth::authorization_server::{
 };
 use crate::{
     error::Fault,
-    protocol::{ClientKey, Dialect, Frame, Id, Message, Method, Principal, Revision},
+    protocol::{ClientKey, Dialect, Frame, Message, Method, Principal, Revision},
     session::server::{HttpFacts, MissingScopes, SessionConfig},
-    wire::{self, McpHeaders, RequestEra, Wire},
+    wire::{self, McpHeaders, Wire},
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
@@ -81,23 +82,6 @@ pub(super) struct RequestHead {
     /// Set if the sender has to be authenticated.
     #[cfg(feature = "auth")]
     unauthenticated: Option<Box<Unauthenticated>>,
-}
-
-/// The operation that a request asks for, with its message.
-#[derive(Debug)]
-pub(super) enum Content<'a> {
-    Post(Frame<'a>, RequestEra),
-    /// A stateless request, with its id, that its session has read.
-    Lifted(Box<PeerSession>, Id),
-    Get,
-    Delete,
-    OpenLegacySse {
-        path: String,
-    },
-    PostLegacySse {
-        session: Option<String>,
-        frame: Frame<'a>,
-    },
 }
 
 #[derive(Debug)]
@@ -486,16 +470,5 @@ impl RequestHead {
     fn answer(&self, status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Part {
         headers.extend(self.cors.as_deref().cloned().unwrap_or_default());
         Part::Head { status, headers, body, more: false }
-    }
-}
-
-impl Content<'_> {
-    /// Returns the id if the body is a single request.
-    pub(super) fn request_id(&self) -> Option<Id> {
-        match self {
-            Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => frame.request_id().cloned(),
-            Self::Lifted(_, id) => Some(id.clone()),
-            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
-        }
     }
 }

@@ -10,6 +10,7 @@ mod authorization;
 mod challenge;
 mod config;
 mod connections;
+mod content;
 mod delivery;
 mod events;
 mod expiry;

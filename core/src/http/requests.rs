@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use super::{
     Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
     PeerId, PeerSession, Pump,
-    admission::{AdmittedRequest, Content, RequestHead},
+    admission::{AdmittedRequest, RequestHead},
+    content::Content,
     reply, session,
 };
 use crate::{

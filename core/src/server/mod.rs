@@ -24,6 +24,8 @@ mod lifecycle;
 pub mod middleware;
 #[cfg(feature = "bindings")]
 mod native;
+#[cfg(feature = "bindings")]
+mod nested;
 mod optional_text;
 mod options;
 mod pace;
@@ -44,8 +46,6 @@ pub(crate) mod store;
 mod tool;
 mod visible;
 mod wire;
-#[cfg(feature = "bindings")]
-mod within;
 mod workers;
 
 use std::{fmt, sync::Arc};

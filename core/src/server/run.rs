@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::Notify};
 
 #[cfg(feature = "bindings")]
-use super::within::Within;
+use super::nested::Nested;
 use super::{
     Context,
     connection::Connection,
@@ -43,7 +43,7 @@ pub(super) struct Runner {
     sessions: Sessions,
     under_way: Mutex<FxHashMap<RunId, Context>>,
     #[cfg(feature = "bindings")]
-    within: Within,
+    nested: Nested,
     /// The deadline that the timer waits for.
     next_deadline: Mutex<Option<Instant>>,
     rescheduled: Notify,
@@ -84,7 +84,7 @@ impl Runner {
             sessions: Sessions::default(),
             under_way: Mutex::default(),
             #[cfg(feature = "bindings")]
-            within: Within::default(),
+            nested: Nested::default(),
             next_deadline: Mutex::default(),
             rescheduled: Notify::new(),
             answered: Notify::new(),
@@ -165,7 +165,7 @@ impl Runner {
     fn asker(&self, run: RunId, ask: AskId) -> Option<Context> {
         let own = self.context_of(run);
         #[cfg(feature = "bindings")]
-        let own = own.or_else(|| self.within.asker(run, ask));
+        let own = own.or_else(|| self.nested.asker(run, ask));
         #[cfg(not(feature = "bindings"))]
         let _ = ask;
         own
@@ -173,7 +173,7 @@ impl Runner {
 
     fn resume(&self, run: RunId, context: CallContext) {
         #[cfg(feature = "bindings")]
-        for suspended in self.within.of(run) {
+        for suspended in self.nested.of_run(run) {
             suspended.resumed(context.clone());
         }
         if let Some(suspended) = self.context_of(run) {
@@ -241,7 +241,7 @@ impl Runner {
             context.cancel();
         }
         #[cfg(feature = "bindings")]
-        self.within.take(None).iter().for_each(Context::cancel);
+        self.nested.take(None).iter().for_each(Context::cancel);
     }
 
     fn decide(&self, request: &HostRequest) -> HostReply {
@@ -340,7 +340,7 @@ impl Runner {
         self.started.fetch_add(1, Ordering::Relaxed);
         let context =
             Context::new(run, context, Arc::clone(&self.connection), Arc::downgrade(self));
-        self.within.add(run, &context, || self.connection.share_run(run, true));
+        self.nested.add(run, &context, || self.connection.share_run(run, true));
         let (runner, calling) = (Arc::clone(self), handler.call(input, context.clone()));
         self.runtime.spawn(async move {
             let outcome = tokio::select! {
@@ -349,7 +349,7 @@ impl Runner {
                 outcome = super::context::asking::within("upstream", calling) => outcome,
             };
             context.end();
-            runner.within.remove(run, &context, || runner.connection.share_run(run, false));
+            runner.nested.remove(run, &context, || runner.connection.share_run(run, false));
             done(outcome);
         });
     }
@@ -371,7 +371,7 @@ impl Runner {
             context.cancel();
         }
         #[cfg(feature = "bindings")]
-        self.within.take(Some(run)).iter().for_each(Context::cancel);
+        self.nested.take(Some(run)).iter().for_each(Context::cancel);
         self.answered.notify_waiters();
     }
 }

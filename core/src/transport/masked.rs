@@ -94,7 +94,7 @@ pub fn url(url: &str) -> String {
 /// Returns whether a name is that of a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.trim_start_matches('-') == "pw" || SECRET.iter().any(|it| name.contains(it))
+    name.trim_start_matches('-') == "pw" || SECRET.iter().any(|part| name.contains(part))
 }
 
 /// Returns whether a word is a secret by its form.

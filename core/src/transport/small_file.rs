@@ -11,11 +11,11 @@ const MAX: u64 = 1 << 20;
 
 /// Reads a regular file of at most 1 MiB. Errors if it is larger, is not a regular file, or can't be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    of(open(path)?)
+    read_open(open(path)?)
 }
 
 /// Reads an open file as [`read`] does.
-pub fn of(file: File) -> io::Result<Vec<u8>> {
+pub fn read_open(file: File) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }

@@ -42,7 +42,10 @@ async def answer(start: Callable[[Any], None]) -> str:
             answered.set_result(outcome)
 
     def resolve(result: str | None, failure: str | None) -> None:
-        loop.call_soon_threadsafe(settle, (result, failure))
+        try:
+            loop.call_soon_threadsafe(settle, (result, failure))
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits any more
 
     start(resolve)
     return _settled(*await answered)
@@ -62,7 +65,7 @@ def _read(result: str) -> ResourceResult:
 
 
 def _error(failure: str) -> Exception:
-    """Returns the error that a failure of the upstream server is to middleware."""
+    """Returns the error that a failure of the upstream server is to a handler and to middleware."""
     from msgspec.json import decode
 
     failed = decode(failure)

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use super::{Context, run::lock};
 use crate::{driver::FIRST_NATIVE_ASK, engine::RunId, session::asking::AskId};
 
-/// The questions that one native handler may number.
+/// The numbers that the questions of one native handler may have.
 const QUESTIONS: u64 = 1 << 20;
 
 /// The contexts of native handlers, by the run within which they run.
 #[derive(Default)]
-pub(super) struct Within(Mutex<State>);
+pub(super) struct Nested(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -21,7 +21,7 @@ struct State {
     added: u64,
 }
 
-impl Within {
+impl Nested {
     /// Adds a handler, whose questions get numbers of their own. Calls `first` if no other one of the run is there, before another
     /// one is removed.
     pub(super) fn add(&self, run: RunId, context: &Context, first: impl FnOnce()) {
@@ -47,7 +47,7 @@ impl Within {
     }
 
     /// Returns the handlers of a run.
-    pub(super) fn of(&self, run: RunId) -> Vec<Context> {
+    pub(super) fn of_run(&self, run: RunId) -> Vec<Context> {
         lock(&self.0).contexts.get(&run).cloned().unwrap_or_default()
     }
 

@@ -1,0 +1,35 @@
+//! What an admitted request asks for.
+
+use super::PeerSession;
+use crate::{
+    protocol::{Frame, Id},
+    wire::RequestEra,
+};
+
+/// The operation that a request asks for, with its message.
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Post(Frame<'a>, RequestEra),
+    /// A stateless request, with its id, that its session has read.
+    Lifted(Box<PeerSession>, Id),
+    Get,
+    Delete,
+    OpenLegacySse {
+        path: String,
+    },
+    PostLegacySse {
+        session: Option<String>,
+        frame: Frame<'a>,
+    },
+}
+
+impl Content<'_> {
+    /// Returns the id if the body is a single request.
+    pub(super) fn request_id(&self) -> Option<Id> {
+        match self {
+            Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => frame.request_id().cloned(),
+            Self::Lifted(_, id) => Some(id.clone()),
+            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
+        }
+    }
+}
