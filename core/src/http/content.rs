@@ -1,4 +1,4 @@
-//! What an admitted request asks for.
+//! The content of an admitted request: the operation that it asks for, with its message.
 
 use super::PeerSession;
 use crate::{
