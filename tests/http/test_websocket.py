@@ -33,16 +33,20 @@ def initialize(socket, version=speak.LATEST_LEGACY, capabilities=None):
 
 
 @pytest.mark.only(*NATIVE)
-def test_both_eras_on_one_socket(socket):
-    initialize(socket)
-    # Nothing waits for this call.
-    socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 600_000}}, id="slow"))
-    assert socket.ask(message("ping"))["result"] == {}
-    assert speak.text_of(socket.ask(message("tools/call", {"name": "test_simple_text", "arguments": {}})))
-    assert socket.ask(modern("tools/list"))["result"]["resultType"] == "complete"
-    socket.send(modern("tools/call", {"name": "test_tool_with_progress"}, id="p", meta_more={"progressToken": 3}))
-    said = [socket.message() for _ in range(4)]
-    assert [it["params"]["progress"] for it in said[:3]] == [0, 50, 100] and said[3]["id"] == "p"
+def test_both_eras_on_one_socket(server):
+    cancelled = speak.cancelled_so_far(server)
+    with WebSocket(server) as socket:
+        initialize(socket)
+        # Nothing waits for this call.
+        socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 600_000}}, id="slow"))
+        assert socket.ask(message("ping"))["result"] == {}
+        assert speak.text_of(socket.ask(message("tools/call", {"name": "test_simple_text", "arguments": {}})))
+        assert socket.ask(modern("tools/list"))["result"]["resultType"] == "complete"
+        socket.send(modern("tools/call", {"name": "test_tool_with_progress"}, id="p", meta_more={"progressToken": 3}))
+        said = [socket.message() for _ in range(4)]
+        assert [it["params"]["progress"] for it in said[:3]] == [0, 50, 100] and said[3]["id"] == "p"
+    # Tests that follow count the calls of this tool.
+    assert eventually(lambda: speak.cancelled_so_far(server) == cancelled + 1)
 
 
 @rust_only
