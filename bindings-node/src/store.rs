@@ -4,7 +4,8 @@ use std::fmt;
 
 use gudgeon::{
     bindings::store,
-    store::{Replier, StoreEngine, StoreOperation},
+    replier::Replier,
+    store::{StoreEngine, StoreOperation, StoreReply},
 };
 use napi::{
     Status,
@@ -26,7 +27,7 @@ impl NodeStore {
 }
 
 impl StoreEngine for NodeStore {
-    fn run(&self, operation: StoreOperation, reply: Replier) {
+    fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         let call = NativeStoreCall { operation, reply: Some(reply) };
         self.0.call(call, ThreadsafeFunctionCallMode::NonBlocking);
     }
@@ -44,7 +45,7 @@ impl fmt::Debug for NodeStore {
 pub struct NativeStoreCall {
     operation: StoreOperation,
     /// `None` once it was sent.
-    reply: Option<Replier>,
+    reply: Option<Replier<StoreReply>>,
 }
 
 #[napi]

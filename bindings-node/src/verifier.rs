@@ -2,12 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use gudgeon::auth::{
-    Secret,
-    server::{
-        authenticator::VerifyReply,
-        config::{Reply, VerifiedRequest, Verifier},
+use gudgeon::{
+    auth::{
+        Secret,
+        server::{
+            authenticator::VerifyReply,
+            config::{VerifiedRequest, Verifier},
+        },
     },
+    replier::Replier,
 };
 use napi::{
     Status,
@@ -32,7 +35,13 @@ impl NodeVerifier {
 }
 
 impl Verifier for NodeVerifier {
-    fn verify(&self, method: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply) {
+    fn verify(
+        &self,
+        method: usize,
+        token: Secret,
+        request: Arc<VerifiedRequest>,
+        reply: Replier<VerifyReply>,
+    ) {
         let method = u32::try_from(method).unwrap_or(u32::MAX);
         let verification = NativeVerification { method, token, request, reply: Some(reply) };
         self.0.call(verification, ThreadsafeFunctionCallMode::NonBlocking);
@@ -52,7 +61,7 @@ pub struct NativeVerification {
     token: Secret,
     request: Arc<VerifiedRequest>,
     /// `None` once it was sent.
-    reply: Option<Reply>,
+    reply: Option<Replier<VerifyReply>>,
 }
 
 #[napi]

@@ -4,7 +4,8 @@ use std::{fmt, sync::Arc};
 
 use gudgeon::{
     bindings::store,
-    store::{Replier, StoreEngine, StoreOperation, StoreReply},
+    replier::Replier,
+    store::{StoreEngine, StoreOperation, StoreReply},
     testing,
 };
 use pyo3::{PyTraverseError, PyVisit, exceptions::PyAssertionError, prelude::*};
@@ -33,7 +34,7 @@ impl PythonStore {
 }
 
 impl StoreEngine for PythonStore {
-    fn run(&self, operation: StoreOperation, reply: Replier) {
+    fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         let (call, running) = (Arc::clone(&self.call), Arc::clone(&self.running));
         // Without a thread the reply is dropped, which reports a failure.
         let (Ok(runtime), Ok(permit)) = (Handle::try_current(), running.try_acquire_owned()) else {

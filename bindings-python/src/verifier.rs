@@ -2,12 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use gudgeon::auth::{
-    Secret,
-    server::{
-        authenticator::VerifyReply,
-        config::{Reply, VerifiedRequest, Verifier},
+use gudgeon::{
+    auth::{
+        Secret,
+        server::{
+            authenticator::VerifyReply,
+            config::{VerifiedRequest, Verifier},
+        },
     },
+    replier::Replier,
 };
 use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyBytes};
 use tokio::runtime::Handle;
@@ -31,7 +34,13 @@ impl PythonVerifier {
 }
 
 impl Verifier for PythonVerifier {
-    fn verify(&self, method: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply) {
+    fn verify(
+        &self,
+        method: usize,
+        token: Secret,
+        request: Arc<VerifiedRequest>,
+        reply: Replier<VerifyReply>,
+    ) {
         let verify = Arc::clone(&self.verify);
         // Without a runtime the reply is dropped, which refuses the request.
         let Ok(runtime) = Handle::try_current() else { return };

@@ -25,6 +25,11 @@ pub mod error;
 mod log_limit;
 mod log_text;
 pub mod protocol;
+#[cfg(all(feature = "auth", feature = "bindings"))]
+#[doc(hidden)]
+pub mod replier;
+#[cfg(all(feature = "auth", not(feature = "bindings")))]
+mod replier;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod wire;

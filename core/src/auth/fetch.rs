@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use super::url::WebUrl;
-use crate::protocol::json;
+use crate::{protocol::json, replier::GivenUp};
 
 /// The maximum size of a key set, in bytes.
 pub const MAX_KEY_SET: usize = 1024 * 1024;
@@ -52,6 +52,9 @@ pub struct FetchResponse {
     pub body: Vec<u8>,
 }
 
+/// The outcome of a request.
+pub type Fetched = Result<FetchResponse, FetchError>;
+
 /// The reason why there is no answer, or none of use.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FetchError {
@@ -67,6 +70,12 @@ pub enum FetchError {
     Status(StatusCode),
     /// The body is not the expected JSON.
     Json(String),
+}
+
+impl GivenUp for Fetched {
+    fn given_up() -> Self {
+        Err(FetchError::Connection("the request was given up".into()))
+    }
 }
 
 impl FetchRequest {

@@ -14,20 +14,21 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{auth_proxy::Proxied, start};
 use crate::{
     auth::{
-        fetch::{FetchError, FetchRequest, FetchResponse},
+        fetch::{FetchError, FetchRequest, Fetched},
         server::{
             authenticator::{
                 AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal,
                 Request, TIMEOUT,
             },
-            config::{AuthConfig, Reply, VerifiedRequest, Verifier},
+            config::{AuthConfig, VerifiedRequest, Verifier},
         },
     },
     clock,
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
     log_limit::LogLimit,
-    store::{Replier, StoreOperation, StoreReply},
+    replier::Replier,
+    store::{StoreOperation, StoreReply},
 };
 
 type Decision = Result<Caller, Refusal>;
@@ -45,14 +46,9 @@ enum Begun {
     Waits(AuthTicket, oneshot::Receiver<Decision>),
 }
 
-type FetchResult = Result<FetchResponse, FetchError>;
-
-/// Takes the answer to an HTTP request, once. Dropped without one, it takes an error.
-pub(crate) struct Fetched(Option<Box<dyn FnOnce(FetchResult) + Send>>);
-
 /// Sends HTTP requests.
 pub(crate) trait Fetcher: Send + Sync {
-    fn fetch(&self, request: FetchRequest, done: Fetched);
+    fn fetch(&self, request: FetchRequest, reply: Replier<Fetched>);
 }
 
 /// Authenticates the senders of requests.
@@ -171,10 +167,10 @@ impl AuthServer {
     }
 
     /// Sends an HTTP request.
-    pub(super) fn fetch(&self, request: FetchRequest, done: Fetched) {
+    pub(super) fn fetch(&self, request: FetchRequest, reply: Replier<Fetched>) {
         match self.fetcher.get() {
-            Some(fetcher) => fetcher.fetch(request, done),
-            None => done.send(Err(FetchError::Connection("nothing sends requests here".into()))),
+            Some(fetcher) => fetcher.fetch(request, reply),
+            None => reply.send(Err(FetchError::Connection("nothing sends requests here".into()))),
         }
     }
 
@@ -204,7 +200,7 @@ impl AuthServer {
                     drop(state);
                     let Some(server) = self.this() else { return };
                     let done = move |answer| server.handle(AuthInput::Fetched(id, answer));
-                    self.fetch(request, Fetched::new(done));
+                    self.fetch(request, Replier::new(done));
                 }
                 AuthOutput::Store(ticket, operation) => {
                     drop(state);
@@ -216,7 +212,7 @@ impl AuthServer {
                     let this = Weak::clone(&self.this);
                     let running = Arc::clone(&self.running).try_acquire_owned();
                     let may_run = running.is_ok();
-                    let reply = Reply::new(move |reply| {
+                    let reply = Replier::new(move |reply| {
                         drop(running);
                         if let Some(server) = this.upgrade() {
                             server.handle(AuthInput::Verified(ticket, reply));
@@ -282,26 +278,6 @@ impl AuthServer {
     }
 }
 
-impl Fetched {
-    pub(super) fn new(take: impl FnOnce(FetchResult) + Send + 'static) -> Self {
-        Self(Some(Box::new(take)))
-    }
-
-    pub(crate) fn send(mut self, answer: FetchResult) {
-        if let Some(take) = self.0.take() {
-            take(answer);
-        }
-    }
-}
-
-impl Drop for Fetched {
-    fn drop(&mut self) {
-        if let Some(take) = self.0.take() {
-            take(Err(FetchError::Connection("the request was given up".into())));
-        }
-    }
-}
-
 impl Drop for Withdrawal {
     fn drop(&mut self) {
         let mut state = self.server.lock();
@@ -361,17 +337,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::server::resource::Place;
+    use crate::auth::{fetch::FetchResponse, server::resource::Place};
 
     const KEYS: &str = "https://as.example.com/keys";
     const RESOURCE: &str = "https://mcp.example.com/mcp";
 
-    struct Sent(mpsc::Sender<Fetched>);
+    struct Sent(mpsc::Sender<Replier<Fetched>>);
 
     impl Fetcher for Sent {
-        fn fetch(&self, request: FetchRequest, done: Fetched) {
+        fn fetch(&self, request: FetchRequest, reply: Replier<Fetched>) {
             assert_eq!(request.url, KEYS);
-            self.0.send(done).unwrap();
+            self.0.send(reply).unwrap();
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{AuthServer, Fetched, Outbox, moment};
+use super::{AuthServer, Outbox, moment};
 use crate::{
     auth::{
         TokenDigest,
@@ -17,6 +17,7 @@ use crate::{
     clock,
     http::Part,
     protocol::{ClientKey, Shares},
+    replier::Replier,
 };
 
 /// The maximum number of requests that wait.
@@ -78,7 +79,7 @@ impl AuthServer {
             Some(ProxyStep::Respond(response)) => response,
             Some(ProxyStep::Fetch(request, flow)) => {
                 let Some(server) = self.this() else { return };
-                let fetched = Fetched::new(move |answered| {
+                let fetched = Replier::new(move |answered| {
                     let token = flow.refreshes();
                     let step = server.lock().machine.proxy_answer(&moment(), flow, &answered);
                     server.carry_on(step, answer, token);

@@ -27,7 +27,7 @@ mod work;
 mod writer;
 
 #[cfg(feature = "auth")]
-pub(crate) use auth::{AuthServer, Fetched, Fetcher, authenticate_request, authenticate_upgrade};
+pub(crate) use auth::{AuthServer, Fetcher, authenticate_request, authenticate_upgrade};
 pub use debug::shows_errors;
 pub use endpoint::EndpointServer;
 pub use hosted::Host;

@@ -14,7 +14,8 @@ use crate::{
     clock,
     driver::boxed,
     error::Error,
-    store::{BoxFuture, Replier, StoreEngine, StoreOperation, StoreReply, memory::Memory},
+    replier::Replier,
+    store::{BoxFuture, StoreEngine, StoreOperation, StoreReply, memory::Memory},
 };
 
 /// A store that servers share, such as a database. Servers that have the same [`ServerOptions::store`](super::ServerOptions::store)
@@ -113,7 +114,7 @@ impl fmt::Debug for MemoryStore {
 pub(crate) struct OwnStore(pub(crate) Arc<dyn Store>);
 
 impl StoreEngine for OwnStore {
-    fn run(&self, operation: StoreOperation, reply: Replier) {
+    fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         // Without a runtime the reply is dropped, which reports a failure.
         let Ok(runtime) = Handle::try_current() else { return };
         let store = Arc::clone(&self.0);

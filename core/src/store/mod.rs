@@ -3,9 +3,12 @@
 
 pub mod memory;
 
-use std::{fmt, pin::Pin, time::Duration};
+use std::{pin::Pin, time::Duration};
 
-use crate::error::Error;
+use crate::{
+    error::Error,
+    replier::{GivenUp, Replier},
+};
 
 /// The future that a function of the program returns: an operation of a store, or a callback of a sign-in.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
@@ -48,11 +51,8 @@ pub enum StoreReply {
 /// A store that keeps its values in a place of its own, such as memory, a database or an object of the program.
 pub trait StoreEngine: Send + Sync {
     /// Begins an operation. `reply` takes the reply later, on any thread.
-    fn run(&self, operation: StoreOperation, reply: Replier);
+    fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>);
 }
-
-/// Takes the reply of a store, once. Dropped without one, it reports a failure.
-pub struct Replier(Option<Box<dyn FnOnce(StoreReply) + Send>>);
 
 impl StoreOperation {
     /// Returns the name of the operation.
@@ -65,52 +65,8 @@ impl StoreOperation {
     }
 }
 
-impl Replier {
-    pub fn new(take: impl FnOnce(StoreReply) + Send + 'static) -> Self {
-        Self(Some(Box::new(take)))
-    }
-
-    pub fn send(mut self, reply: StoreReply) {
-        if let Some(take) = self.0.take() {
-            take(reply);
-        }
-    }
-}
-
-impl Drop for Replier {
-    fn drop(&mut self) {
-        if let Some(take) = self.0.take() {
-            take(StoreReply::Failed("the operation was given up".into()));
-        }
-    }
-}
-
-impl fmt::Debug for Replier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Replier")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use super::*;
-
-    #[test]
-    fn every_operation_has_one_reply() {
-        let (sender, received) = mpsc::channel();
-        let replier = || {
-            let sender = sender.clone();
-            Replier::new(move |reply| drop(sender.send(reply)))
-        };
-        replier().send(StoreReply::Stored(1));
-        drop(replier());
-        assert_eq!(received.try_recv(), Ok(StoreReply::Stored(1)));
-        assert_eq!(
-            received.try_recv(),
-            Ok(StoreReply::Failed("the operation was given up".into()))
-        );
-        assert!(received.try_recv().is_err());
+impl GivenUp for StoreReply {
+    fn given_up() -> Self {
+        Self::Failed("the operation was given up".into())
     }
 }

@@ -10,8 +10,9 @@ use tokio::{
 use crate::{
     clock,
     error::Error,
+    replier::Replier,
     server::{Store, store::OwnStore},
-    store::{Expect, Replier, StoreEngine, StoreOperation, StoreReply},
+    store::{Expect, StoreEngine, StoreOperation, StoreReply},
 };
 
 const LONG: Duration = Duration::from_secs(600);
@@ -311,7 +312,7 @@ mod tests {
     where
         F: Fn(&mut Memory, StoreOperation) -> StoreReply + Send + Sync,
     {
-        fn run(&self, operation: StoreOperation, reply: Replier) {
+        fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
             reply.send(self.1(&mut self.0.lock().unwrap(), operation));
         }
     }
@@ -389,9 +390,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_store_that_hangs_or_keeps_values_for_ever_is_found() {
-        struct Hangs(Mutex<Vec<Replier>>);
+        struct Hangs(Mutex<Vec<Replier<StoreReply>>>);
         impl StoreEngine for Hangs {
-            fn run(&self, _: StoreOperation, reply: Replier) {
+            fn run(&self, _: StoreOperation, reply: Replier<StoreReply>) {
                 self.0.lock().unwrap().push(reply);
             }
         }

@@ -16,9 +16,10 @@ use super::{
     network::Network,
 };
 use crate::{
-    auth::fetch::{FetchError, FetchRequest, FetchResponse, Reach},
-    driver::{Fetched, Fetcher, boxed},
+    auth::fetch::{FetchError, FetchRequest, FetchResponse, Fetched, Reach},
+    driver::{Fetcher, boxed},
     error::ErrorKind,
+    replier::Replier,
 };
 
 /// The maximum size of the head of an answer, in bytes.
@@ -47,10 +48,10 @@ pub fn serve_auth(server: &crate::driver::EndpointServer) {
 }
 
 impl Fetcher for HyperFetcher {
-    fn fetch(&self, request: FetchRequest, done: Fetched) {
+    fn fetch(&self, request: FetchRequest, reply: Replier<Fetched>) {
         let network = Arc::clone(&self.network);
         self.runtime.spawn(boxed(async move {
-            done.send(fetch(request, &network).await);
+            reply.send(fetch(request, &network).await);
         }));
     }
 }

@@ -9,6 +9,7 @@ use std::{
 const LAYERS: &[&str] = &[
     "error",
     "protocol",
+    "replier",
     "wire",
     "framing",
     "schema",

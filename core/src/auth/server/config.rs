@@ -26,6 +26,7 @@ use crate::{
     auth::{Secret, fetch::check_url, scopes::ScopeHierarchy},
     error::{Error, option_name},
     protocol::{Principal, json},
+    replier::Replier,
     store::StoreEngine,
 };
 
@@ -41,8 +42,15 @@ pub struct AuthConfig {
 
 /// Functions of the host that verify tokens.
 pub trait Verifier: Send + Sync {
-    /// Calls the function with this place in the list of methods. Dropping `reply` refuses the request.
-    fn verify(&self, method: usize, token: Secret, request: Arc<VerifiedRequest>, reply: Reply);
+    /// Calls the function with this place in the list of methods. Dropping `reply` refuses
+    /// the request.
+    fn verify(
+        &self,
+        method: usize,
+        token: Secret,
+        request: Arc<VerifiedRequest>,
+        reply: Replier<VerifyReply>,
+    );
 }
 
 /// The head of a request, for a function of the host.
@@ -54,9 +62,6 @@ pub struct VerifiedRequest {
     /// The address of the client, if it is known.
     pub remote: Option<String>,
 }
-
-/// Takes the reply of a function of the host, once. Dropped without one, it reports a failure.
-pub struct Reply(Option<Box<dyn FnOnce(VerifyReply) + Send>>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -319,32 +324,6 @@ fn read_dpop(dpop: &Value) -> Result<Dpop, Error> {
     }
 }
 
-impl Reply {
-    pub fn new(reply: impl FnOnce(VerifyReply) + Send + 'static) -> Self {
-        Self(Some(Box::new(reply)))
-    }
-
-    pub fn send(mut self, reply: VerifyReply) {
-        if let Some(send) = self.0.take() {
-            send(reply);
-        }
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        if let Some(send) = self.0.take() {
-            send(VerifyReply::Failed);
-        }
-    }
-}
-
-impl fmt::Debug for Reply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reply")
-    }
-}
-
 fn check(name: &str, url: &str) -> Result<(), Error> {
     check_url(url).map(drop).map_err(|it| Error::misuse(format!("auth: {name}: {it}")))
 }
@@ -484,16 +463,5 @@ mod tests {
             MethodConfig::ApiKeys(ApiKeysConfig { keys, .. }) => keys[0].0.clone(),
             _ => panic!("another method"),
         }
-    }
-
-    #[test]
-    fn a_function_that_forgets_to_reply_has_failed() {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let sent = sender.clone();
-        drop(Reply::new(move |it| sender.send(it).unwrap()));
-        assert!(matches!(receiver.recv(), Ok(VerifyReply::Failed)));
-        Reply::new(move |it| sent.send(it).unwrap()).send(VerifyReply::Unknown);
-        assert!(matches!(receiver.recv(), Ok(VerifyReply::Unknown)));
-        assert!(receiver.recv().is_err());
     }
 }

@@ -10,10 +10,11 @@ use crate::{
         Secret,
         server::{
             authenticator::{TIMEOUT, VerifyReply},
-            config::{Reply, Verifier},
+            config::Verifier,
         },
     },
     protocol::Principal,
+    replier::Replier,
 };
 
 /// The reason why a function refuses a request. Spec: RFC 6750, section 3.1.
@@ -39,7 +40,13 @@ pub(super) type Function = Arc<
 pub(super) struct Functions(pub(super) Vec<Option<Function>>);
 
 impl Verifier for Functions {
-    fn verify(&self, method: usize, token: Secret, request: Arc<RequestHead>, reply: Reply) {
+    fn verify(
+        &self,
+        method: usize,
+        token: Secret,
+        request: Arc<RequestHead>,
+        reply: Replier<VerifyReply>,
+    ) {
         // Without a runtime the reply is dropped, which refuses the request.
         let (Some(Some(function)), Ok(runtime)) = (self.0.get(method), Handle::try_current())
         else {

@@ -17,6 +17,7 @@ use crate::{
     },
     error::Error,
     protocol::{Principal, json},
+    replier::GivenUp,
     store::{StoreOperation, StoreReply},
 };
 
@@ -135,6 +136,12 @@ impl Caller {
     ) -> Self {
         let left = |it: u64| Duration::from_secs(it.saturating_sub(unix));
         Self { principal, expires: expires.and_then(|it| now.checked_add(left(it))) }
+    }
+}
+
+impl GivenUp for VerifyReply {
+    fn given_up() -> Self {
+        Self::Failed
     }
 }
 
