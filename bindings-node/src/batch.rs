@@ -138,6 +138,8 @@ impl Batches {
                 Effect::Host(ticket, request) => self.push_host_request(ticket, request),
                 Effect::Cancel(run) => self.cancel(run.0),
                 Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
+                // The native host looks after resources of other servers.
+                Effect::Subscribed { .. } => (),
                 Effect::Report(text) => self.push_text(Kind::Report, &text),
                 Effect::Detail(text) => self.push_text(Kind::Detail, &text),
             }

@@ -342,7 +342,8 @@ impl Stream {
                 pool.inline.retain(|effect| !effect.is_request(ticket));
                 pool.handed.retain(|effect| !effect.is_request(ticket));
             }
-            Effect::Run(_) | Effect::Report(_) | Effect::Detail(_) => (),
+            // Done by the caller, or by the native host, which looks after resources of other servers.
+            Effect::Run(_) | Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => {}
         }
     }
 

@@ -190,6 +190,7 @@ impl Pair {
             Output::Effect(
                 Effect::Answered { .. }
                 | Effect::Resume { .. }
+                | Effect::Subscribed { .. }
                 | Effect::CancelHost(_)
                 | Effect::Report(_)
                 | Effect::Detail(_),

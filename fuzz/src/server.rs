@@ -177,7 +177,7 @@ impl Host {
                 self.tickets.retain(|it| *it != ticket);
                 self.jobs.retain(|it| it.ticket() != Some(ticket));
             }
-            Effect::Report(_) | Effect::Detail(_) => (),
+            Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => (),
         }
     }
 

@@ -72,6 +72,8 @@ impl NativeRuns {
                 }
                 self.runs.remove(run)
             }
+            // Only native handlers look after resources of other servers.
+            Effect::Subscribed { .. } => true,
             Effect::Run(_)
             | Effect::Host(..)
             | Effect::CancelHost(_)

@@ -23,6 +23,7 @@ mod returned_questions;
 mod rounds;
 mod sealing;
 mod state;
+mod subscribed;
 mod test_mode;
 
 use std::{
@@ -84,6 +85,8 @@ pub enum Effect {
     Resume { run: RunId, context: Box<CallContext> },
     /// The client's answer to a running handler.
     Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
+    /// A client subscribed to this resource, which the handler of its template may look after.
+    Subscribed { handler: Handler, uri: String },
     /// Answer this request with `EndpointInput::Host`.
     Host(Ticket, HostRequest),
     /// The reply to this request is not needed any more.

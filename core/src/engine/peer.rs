@@ -176,6 +176,7 @@ impl PeerSession {
                         ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
                     }
                 }
+                Output::Subscribed(uris) => pump.engine.subscribed(uris),
                 Output::Report(text) => pump.engine.log(Effect::Report(text)),
                 Output::Detail(text) => pump.engine.log(Effect::Detail(text)),
                 Output::Notified { key, method, params, mut context } => {

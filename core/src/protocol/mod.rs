@@ -57,6 +57,7 @@ mod shares;
 mod subscription;
 mod task;
 mod tool;
+pub(crate) mod unknown;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod valid_json;

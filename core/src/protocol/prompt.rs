@@ -19,6 +19,10 @@ pub struct Prompt {
     pub arguments: Option<Vec<PromptArgument>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
+    /// Members that no revision defines, of an entry that is passed on.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub unknown: Option<Raw>,
 }
 
 /// An argument of a prompt (spec: Prompts).

@@ -26,6 +26,10 @@ pub struct Resource {
     pub size: Option<u64>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
+    /// Members that no revision defines, of an entry that is passed on.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub unknown: Option<Raw>,
 }
 
 /// A URI template that describes many resources (spec: Resource Templates).
@@ -48,6 +52,10 @@ pub struct ResourceTemplate {
     pub annotations: Option<Annotations>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
+    /// Members that no revision defines, of an entry that is passed on.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub unknown: Option<Raw>,
 }
 
 /// The contents of a resource or of a part of it (spec: Resources).

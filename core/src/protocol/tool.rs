@@ -31,6 +31,10 @@ pub struct Tool {
     pub execution: Option<ToolExecution>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
+    /// Members that no revision defines, of an entry that is passed on.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub unknown: Option<Raw>,
 }
 
 /// Hints about a tool's behaviour; they come from the server and must not be trusted blindly (spec: Tools).
@@ -115,6 +119,7 @@ impl Tool {
             annotations: None,
             execution: None,
             meta: None,
+            unknown: None,
         }
     }
 }

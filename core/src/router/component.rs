@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     error::Error,
-    protocol::{CacheScope, Raw, json},
+    protocol::{CacheScope, Raw, json, unknown::Entry},
 };
 
 /// A tool, resource, template or prompt registered with a server.
@@ -76,7 +76,7 @@ pub(crate) mod changeable {
 /// Returns a copy of a listed entry with some members changed. Errors if one is not in `changeable`.
 pub(super) fn updated<T>(listed: &T, changes: &Changes, changeable: &[&str]) -> Result<T, Error>
 where
-    T: serde::Serialize + serde::de::DeserializeOwned,
+    T: Entry + serde::de::DeserializeOwned,
 {
     let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
         .map_err(|it| Error::misuse(it.to_string()))?;
@@ -91,6 +91,8 @@ where
             false => drop(text.insert(name.clone(), value.clone())),
         }
     }
-    serde_json::from_str(&Value::Object(text).to_string())
-        .map_err(|it| Error::misuse(format!("the changes are not valid: {it}")))
+    let mut entry: T = serde_json::from_str(&Value::Object(text).to_string())
+        .map_err(|it| Error::misuse(format!("the changes are not valid: {it}")))?;
+    entry.set_unknown(listed.unknown().cloned());
+    Ok(entry)
 }

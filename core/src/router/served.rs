@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ComponentOptions, Components, RegisteredResource, RegisteredTemplate, Visibility};
+use super::{
+    ComponentOptions, Components, Handler, RegisteredResource, RegisteredTemplate, Visibility,
+};
 
 /// The resource or template that serves a URI.
 pub(super) enum Served<'a> {
@@ -26,6 +28,19 @@ impl Components {
         let mut templates = self.templates.iter().filter(|it| visibility.passes(kind, &***it));
         let (template, values) = templates.find_map(|it| Some((it, it.match_uri(uri)?)))?;
         visibility.grants(&template.options).then_some(Served::Template(template, values))
+    }
+
+    /// Returns whether there are templates whose reads another server answers.
+    pub(crate) fn passes_templates_on(&self) -> bool {
+        self.templates.iter().any(|template| template.takes_uri)
+    }
+
+    /// Returns the handler of the template that serves this URI, if another server answers its reads.
+    pub(crate) fn passed_on_template_at(&self, uri: &str) -> Option<&Handler> {
+        match self.served_at(uri, &Visibility::everything())? {
+            Served::Template(template, _) if template.takes_uri => Some(&template.handler),
+            Served::Template(..) | Served::Resource(_) => None,
+        }
     }
 
     /// Returns the options of what serves this URI to the caller.

@@ -106,7 +106,11 @@ pub struct Erased {
     pub(super) mounted: Vec<Mounted>,
     /// The registration of a native handler.
     pub(super) native: Option<Box<NativeSubject>>,
+    /// Called with the URI of a resource that a client has subscribed to.
+    pub(super) on_subscribed: Option<Arc<OnSubscribed>>,
 }
+
+pub(crate) type OnSubscribed = dyn Fn(String) + Send + Sync;
 
 type Run = dyn Fn(String, Context, &Arc<States>) -> BoxFuture<Outcome> + Send + Sync;
 
@@ -125,6 +129,7 @@ impl Erased {
             stack: None,
             mounted: Vec::new(),
             native: None,
+            on_subscribed: None,
         }
     }
 
@@ -181,13 +186,15 @@ pub struct NativeSubject {
 }
 
 /// Returns a handler of this crate, such as one that passes calls on, in place of a function of the program. `run` gets the input
-/// as JSON.
+/// as JSON; `on_subscribed` the URIs of resources of a template that clients subscribe to.
 pub(crate) fn native_handler(
     subject: NativeSubject,
+    on_subscribed: Option<Arc<OnSubscribed>>,
     run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,
 ) -> router::Handler {
     let mut handler = Erased::new(Vec::new(), move |input, context, _| run(input, context));
     handler.native = Some(Box::new(subject));
+    handler.on_subscribed = on_subscribed;
     handler.kept()
 }
 
@@ -200,10 +207,11 @@ pub(super) fn mounted(
     let inner = Erased::of(handler);
     let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
-    let visible = inner.visible.clone();
+    let (visible, on_subscribed) = (inner.visible.clone(), inner.on_subscribed.clone());
     let mut outer = Erased::new(Vec::new(), move |input, context, _| inner.call(input, context));
     outer.mounted = mounted;
     outer.visible = visible;
+    outer.on_subscribed = on_subscribed;
     outer.kept()
 }
 

@@ -57,7 +57,7 @@ use serde_json::Value;
 pub use self::handler::NativeSubject;
 #[cfg(not(feature = "bindings"))]
 pub(crate) use self::handler::NativeSubject;
-pub(crate) use self::handler::native_handler;
+pub(crate) use self::handler::{OnSubscribed, native_handler};
 #[cfg(feature = "http")]
 pub use self::http::{HttpOptions, HttpService};
 #[cfg(feature = "bindings")]

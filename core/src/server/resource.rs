@@ -155,6 +155,7 @@ impl Resource {
             mime_type: self.parts.mime_type,
             annotations: self.parts.annotations,
             meta: self.meta,
+            unknown: None,
         };
         let component = RegisteredTemplate::new(template, self.handler.kept())?;
         let variables = component.variables();
@@ -187,6 +188,7 @@ impl Resource {
             annotations: self.parts.annotations,
             size: self.parts.size,
             meta: self.meta,
+            unknown: None,
         };
         let definition = Definition::Resource(resource, self.options);
         components.register(definition, self.handler.kept(), self.enabled)

@@ -132,6 +132,11 @@ impl Runner {
                         context.answered(ask, outcome);
                     }
                 }
+                Effect::Subscribed { handler, uri } => {
+                    if let Some(on_subscribed) = &Erased::of(&handler).on_subscribed {
+                        on_subscribed(uri);
+                    }
+                }
                 Effect::Host(ticket, request) => {
                     work.extend(self.connection.host_reply(ticket, self.decide(&request)));
                 }

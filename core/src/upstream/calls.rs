@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{ClientCapabilities, CompletionTarget, Members, Raw, RootsCapability, json, meta},
     router::{self, Failure, Handler, Reply},
-    server::{Context, NativeSubject, native_handler},
+    server::{Context, NativeSubject, OnSubscribed, native_handler},
     session::server::CallContext,
 };
 
@@ -50,8 +50,15 @@ const OWN_META: [&str; 2] = ["progressToken", "io.modelcontextprotocol/"];
 /// Returns a handler that passes calls on.
 pub(super) fn handler(connections: &Arc<Connections>, subject: Subject) -> Handler {
     let native = subject.native(connections.name());
+    let on_subscribed: Option<Arc<OnSubscribed>> = match &subject {
+        Subject::Resource(None) => {
+            let events = Arc::clone(&connections.events);
+            Some(Arc::new(move |uri| events.subscribed(uri)))
+        }
+        _ => None,
+    };
     let (connections, subject) = (Arc::clone(connections), Arc::new(subject));
-    native_handler(native, move |input, context| {
+    native_handler(native, on_subscribed, move |input, context| {
         let (connections, subject) = (Arc::clone(&connections), Arc::clone(&subject));
         Box::pin(async move { pass_on(&connections, &subject, input, context).await })
     })

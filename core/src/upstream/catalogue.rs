@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use serde::de::DeserializeOwned;
 use tokio::{sync::watch, task::AbortHandle};
 
 use super::{
@@ -13,21 +14,22 @@ use super::{
     calls::{Subject, handler},
     connections::{Connections, Told},
     lock,
+    watched::Watched,
 };
 use crate::{
-    client::{Backoff, Change, Client, ListName, Member, Operation, Subscription},
+    client::{Backoff, Client, ListName, Member, Operation},
     driver::boxed,
     error::{Error, ErrorKind},
     peer,
-    protocol::{CompletionTarget, Method, Prompt, Raw, Resource, ResourceTemplate, Tool},
+    protocol::{
+        CompletionTarget, Method, Prompt, Raw, Resource, ResourceTemplate, Tool,
+        unknown::{Entry, keep_unknown},
+    },
     router::{
         Components, Definition, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
         RegisteredTool, Registrar,
     },
 };
-
-/// The resources of a server whose updates are passed on.
-const MAX_SUBSCRIBED: usize = 1_000;
 
 /// The task that keeps the registrations up to date. Dropping it ends it.
 pub(super) struct Following {
@@ -44,7 +46,7 @@ struct Follower {
     connections: Arc<Connections>,
     registrar: Weak<dyn Registrar>,
     registered: AllRegistered,
-    subscription: Option<Subscription>,
+    watched: Watched,
 }
 
 /// The entries of each list that are registered, which stay when the task ends.
@@ -75,7 +77,7 @@ impl Following {
             connections,
             registrar: Arc::downgrade(registrar),
             registered: Arc::clone(registered),
-            subscription: None,
+            watched: Watched::default(),
         };
         let task = tokio::spawn(boxed(follower.follow(has_listed, before))).abort_handle();
         Self { task, listed: Listed(listed) }
@@ -117,6 +119,7 @@ impl Follower {
         let mut backoff = Backoff::new();
         loop {
             let failed = self.register(&client, std::mem::take(&mut changed)).await;
+            self.watched.watch(&client, &self.prefix).await;
             has_listed.send_replace(true);
             if failed.is_empty() {
                 backoff = Backoff::new();
@@ -124,13 +127,14 @@ impl Follower {
             let told = tokio::select! {
                 () = backoff.wait(), if !failed.is_empty() => self.connections.events.take(),
                 () = self.connections.events.told.notified() => self.connections.events.take(),
-                updated = next_update(&mut self.subscription) => {
-                    Told { updated: updated.into_iter().collect(), ..Told::default() }
+                uri = self.watched.next_update() => {
+                    Told { updated: uri.into_iter().collect(), ..Told::default() }
                 }
             };
             let Some(registrar) = self.registrar.upgrade() else { return };
             told.updated.iter().for_each(|uri| registrar.updated(uri));
             told.pages.iter().for_each(|page| registrar.page_done(page));
+            told.subscribed.into_iter().for_each(|uri| self.watched.wanted(uri));
             changed.extend(failed);
             changed.extend(told.lists);
         }
@@ -151,10 +155,17 @@ impl Follower {
                 }
             }
             if list == ListName::Resources && !failed.contains(&list) {
-                self.subscribe(client).await;
+                self.watched.listed(self.uris());
             }
         }
         failed
+    }
+
+    /// Returns the URIs of the resources that are registered.
+    fn uris(&self) -> Vec<String> {
+        let all = lock(&self.registered);
+        let entries = all.get(&ListName::Resources).map(|registered| &registered.entries);
+        entries.into_iter().flatten().filter_map(|(_, uri)| uri.clone()).collect()
     }
 
     /// Registers these entries in place of the earlier ones of the list.
@@ -173,27 +184,6 @@ impl Follower {
         };
         if let Err(error) = registrar.change(list_of(name), change) {
             tracing::warn!(server = ?self.prefix, %error, "a list of an upstream server can't be used");
-        }
-    }
-
-    /// Subscribes to the resources that are registered.
-    async fn subscribe(&mut self, client: &Client) {
-        self.subscription = None;
-        let changes: Vec<_> = {
-            let all = lock(&self.registered);
-            let entries = all.get(&ListName::Resources).map(|registered| &registered.entries);
-            let uris = entries.into_iter().flatten().filter_map(|(_, uri)| uri.clone());
-            uris.take(MAX_SUBSCRIBED).map(Change::Updated).collect()
-        };
-        if changes.is_empty() || !client.server().notifies_of_updates() {
-            return;
-        }
-        match client.subscribe(changes).await {
-            Ok(subscription) => self.subscription = Some(subscription),
-            Err(error) => tracing::warn!(
-                server = ?self.prefix, %error,
-                "updates of an upstream server's resources go unnoticed"
-            ),
         }
     }
 }
@@ -245,24 +235,6 @@ impl Registered {
     }
 }
 
-/// Returns the next resource that was updated. Without a subscription there is none.
-async fn next_update(subscription: &mut Option<Subscription>) -> Option<String> {
-    let Some(open) = subscription else { return std::future::pending().await };
-    match open.next().await {
-        Some(Ok(Change::Updated(uri))) => Some(uri),
-        Some(Ok(Change::List(_))) => None,
-        Some(Err(error)) => {
-            tracing::warn!(%error, "updates of an upstream server's resources go unnoticed");
-            *subscription = None;
-            None
-        }
-        None => {
-            *subscription = None;
-            None
-        }
-    }
-}
-
 async fn fetch(client: &Client, list: ListName) -> Result<Vec<Raw>, Error> {
     let options = client.options();
     match client.call(Operation::List(list), options).await {
@@ -271,6 +243,13 @@ async fn fetch(client: &Client, list: ListName) -> Result<Vec<Raw>, Error> {
         Err(error) if error.kind == ErrorKind::Unsupported => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// Reads an entry of a list, with the members that no revision defines.
+fn read<T: Entry + DeserializeOwned>(method: &str, entry: &Raw) -> Result<T, Error> {
+    let mut read: T = peer::read(method, entry)?;
+    keep_unknown(&mut read, entry);
+    Ok(read)
 }
 
 fn list_of(name: ListName) -> List {
@@ -309,7 +288,7 @@ impl Adding<'_> {
     }
 
     fn tool(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
-        let mut tool: Tool = peer::read("tools/list", entry)?;
+        let mut tool: Tool = read("tools/list", entry)?;
         let handler = handler(self.connections, Subject::Tool(tool.name.clone()));
         tool.name = List::Tools.mounted_key(self.prefix, &tool.name);
         let key = tool.name.clone();
@@ -318,7 +297,7 @@ impl Adding<'_> {
     }
 
     fn resource(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
-        let resource: Resource = peer::read("resources/list", entry)?;
+        let resource: Resource = read("resources/list", entry)?;
         let key = resource.uri.clone();
         let handler = handler(self.connections, Subject::Resource(Some(key.clone())));
         components.resources.add(RegisteredResource::new(resource, handler)?, true)?;
@@ -326,7 +305,7 @@ impl Adding<'_> {
     }
 
     fn template(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
-        let template: ResourceTemplate = peer::read("resources/templates/list", entry)?;
+        let template: ResourceTemplate = read("resources/templates/list", entry)?;
         let key = template.uri_template.clone();
         let handler = handler(self.connections, Subject::Resource(None));
         let registered = RegisteredTemplate::passed_on(template, handler)?;
@@ -337,7 +316,7 @@ impl Adding<'_> {
     }
 
     fn prompt(&self, components: &mut Components, entry: &Raw) -> Result<String, Error> {
-        let mut prompt: Prompt = peer::read("prompts/list", entry)?;
+        let mut prompt: Prompt = read("prompts/list", entry)?;
         let own = prompt.name.clone();
         let handler = handler(self.connections, Subject::Prompt(own.clone()));
         prompt.name = List::Prompts.mounted_key(self.prefix, &own);

@@ -59,7 +59,7 @@ struct More {
     idle: Mutex<Vec<(Client, Usage)>>,
 }
 
-/// Changes that the server has told of since they were taken last.
+/// Changes that the server has told of, and resources that clients have subscribed to, since they were taken last.
 #[derive(Default)]
 pub(super) struct Events {
     state: Mutex<Told>,
@@ -72,6 +72,8 @@ pub(super) struct Told {
     pub(super) lists: BTreeSet<ListName>,
     pub(super) updated: BTreeSet<String>,
     pub(super) pages: BTreeSet<String>,
+    /// The resources that clients have subscribed to.
+    pub(super) subscribed: BTreeSet<String>,
     /// The bytes of the URIs and ids.
     pub(super) bytes: usize,
 }
@@ -261,6 +263,11 @@ impl Events {
             Event::UrlDone(page) => self.tell(|told| told.add(page, |told| &mut told.pages)),
             _ => (),
         }
+    }
+
+    /// Has a resource watched that is in no list.
+    pub(super) fn subscribed(&self, uri: String) {
+        self.tell(|told| told.add(uri, |told| &mut told.subscribed));
     }
 
     fn tell(&self, tell: impl FnOnce(&mut Told)) {

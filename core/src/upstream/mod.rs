@@ -4,6 +4,7 @@ mod calls;
 mod catalogue;
 mod connections;
 mod questions;
+mod watched;
 
 use std::{
     fmt,

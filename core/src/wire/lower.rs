@@ -10,6 +10,7 @@ use crate::protocol::{
     ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
+    unknown::{Entry, push_entry},
 };
 
 /// Returns the response frame: the result, or an error if the revision can't express it. `server_info` is the server's
@@ -243,7 +244,7 @@ fn describe(
     }
 }
 
-fn listing<T, L: serde::Serialize>(
+fn listing<T: Entry, L: serde::Serialize>(
     wire: &Wire,
     name: &str,
     list: &Listing<T>,
@@ -261,13 +262,13 @@ fn listing<T, L: serde::Serialize>(
     cache(wire, list.cache, result);
 }
 
-fn array<T, L: serde::Serialize>(items: &[Arc<T>], lower: impl Fn(&T) -> L) -> String {
+fn array<T: Entry, L: serde::Serialize>(items: &[Arc<T>], lower: impl Fn(&T) -> L) -> String {
     let mut array = String::from("[");
     for item in items {
         if array.len() > 1 {
             array.push(',');
         }
-        json::push(&mut array, &lower(item));
+        push_entry(&mut array, &lower(item), item.unknown());
     }
     array.push(']');
     array

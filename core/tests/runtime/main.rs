@@ -66,4 +66,5 @@ mod server_waiting;
 #[cfg(unix)]
 mod unread;
 mod upstream;
+mod upstream_entries;
 mod wires_server;

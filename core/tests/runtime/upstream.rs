@@ -156,6 +156,30 @@ async fn changes_of_lists_and_updates_of_resources_pass() {
 }
 
 #[tokio::test]
+async fn updates_of_resources_pass_that_only_a_template_describes() {
+    for revision in [Revision::V2025_11_25, Revision::LATEST] {
+        let shelf = shelf();
+        let registry: Registry = shelf.registry();
+        let inner = Server::new("room").mount_upstream("shelf", &shelf);
+        let server = Server::new("house").mount("room", inner);
+        let client = asked_client(&server, revision).await;
+        let book = Change::Updated("shelf://books/7".into());
+        let mut changes = client.subscribe([book.clone()]).await.unwrap();
+        let updated = async {
+            loop {
+                // The subscription of the server in between takes a moment.
+                registry.notify_updated("shelf://books/7");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            change = changes.next() => assert_eq!(change.unwrap().unwrap(), book, "{revision:?}"),
+            _ = tokio::time::timeout(Duration::from_secs(10), updated) => panic!("{revision:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_the_program_has_disabled_removed_and_changed_stays_so_when_the_list_changes() {
     let shelf = shelf();
     let registry: Registry = shelf.registry();

@@ -412,7 +412,7 @@ impl Model {
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");
             }
-            Effect::Report(_) | Effect::Detail(_) => (),
+            Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => (),
         }
     }
 

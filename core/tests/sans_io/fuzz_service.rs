@@ -304,6 +304,7 @@ impl Shell {
                     | Effect::Detail(_)
                     | Effect::Answered { .. }
                     | Effect::Resume { .. }
+                    | Effect::Subscribed { .. }
                     | Effect::Host(..)
                     | Effect::CancelHost(_),
                 ) => (),

@@ -77,6 +77,7 @@ impl Shell {
                 Output::Effect(
                     Effect::Answered { .. }
                     | Effect::Resume { .. }
+                    | Effect::Subscribed { .. }
                     | Effect::Host(..)
                     | Effect::CancelHost(_),
                 ) => (),

@@ -101,6 +101,8 @@ pub enum Output {
     AnswerReceived { call: InboundKey, ask: AskId, answer: ReceivedAnswer },
     /// A notification for which a handler may be registered.
     Notified { key: InboundKey, method: MethodName, params: Raw, context: CallContext },
+    /// The peer subscribed to these resources.
+    Subscribed(Vec<String>),
     /// A log line for the operator of the server.
     Report(String),
     /// A log line of debug level.

@@ -324,7 +324,10 @@ impl ServerSession {
 
     fn apply(&mut self, change: Option<SessionChange>) -> Result<(), Fault> {
         match change {
-            Some(SessionChange::Subscribe(uri)) => self.subscriptions.subscribe(uri)?,
+            Some(SessionChange::Subscribe(uri)) => {
+                self.subscriptions.subscribe(uri.clone())?;
+                self.outputs.push_back(Output::Subscribed(vec![uri]));
+            }
             Some(SessionChange::Unsubscribe(uri)) => self.subscriptions.unsubscribe(&uri),
             Some(SessionChange::Level(level)) => self.handshake.set_level(level),
             None => (),

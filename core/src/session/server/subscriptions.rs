@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{About, ServerSession};
+use super::{About, Output, ServerSession};
 use crate::{
     error::Fault,
     framing::DEFAULT_LINE_LIMIT,
@@ -99,6 +99,9 @@ impl ServerSession {
         let mut params = ObjectWriter::with_capacity(128);
         params.raw("_meta", &subscription_meta(id)).member("notifications", &filter);
         let params = params.finish();
+        if let Some(uris) = &filter.resource_subscriptions {
+            self.outputs.push_back(Output::Subscribed(uris.clone()));
+        }
         self.subscriptions.listening.push((call, filter));
         self.notify(About::Call(call), Method::SubscriptionsAcknowledged, Some(&params));
         if self.is_ending {

@@ -84,6 +84,7 @@ impl Server {
                     self.reports.push(text);
                 }
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
+                Output::Effect(Effect::Subscribed { .. }) => (),
                 Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, *context));
                 }

@@ -132,7 +132,7 @@ impl Visitor {
                 }
                 EndpointOutput::Expired(id) => self.expired.push(id),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
-                | EndpointOutput::Effect(Effect::Resume { .. }) => (),
+                | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
                 EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);
                 }
