@@ -231,7 +231,7 @@ def test_connections_of_one_address_leave_room_to_others(kind):
                 return False
 
         assert eventually(has_room)
-        assert is_logged(server, "closing new connections of a client")
+        assert eventually(lambda: is_logged(server, "closing new connections of a client"))
 
 
 # ── no descriptors left ─────────────────────────────────────────────────────────────────────────────
@@ -259,4 +259,4 @@ def test_a_server_without_free_descriptors_logs_it_once_and_recovers(kind):
         for connection in connections:
             connection.close()
         assert eventually(lambda: speak.ask_modern(server, "tools/list").status == 200)
-        assert is_logged(server, problem)
+        assert eventually(lambda: is_logged(server, problem))
