@@ -135,7 +135,7 @@ impl Batches {
                         self.close();
                     }
                 }
-                Effect::Host(ticket, request) => self.push_host_request(ticket, request),
+                Effect::Host(ticket, request) => self.push_host_request(ticket, *request),
                 Effect::Cancel(run) => self.cancel(run.0),
                 Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
                 // The native host looks after resources of other servers.

@@ -336,7 +336,7 @@ impl Stream {
                     self.asyncio_queue.cancel(self, id);
                 }
             }
-            Effect::Host(ticket, request) => self.answer(ticket, request, wake),
+            Effect::Host(ticket, request) => self.answer(ticket, *request, wake),
             Effect::CancelHost(ticket) => {
                 let mut pool = self.pool();
                 pool.inline.retain(|effect| !effect.is_request(ticket));

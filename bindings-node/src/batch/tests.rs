@@ -180,7 +180,7 @@ fn a_request_to_the_host_has_a_slot_of_its_own() {
         let list = Request::ListTools { cursor: None };
         let components = components.unresolved(&list).expect("a component with a predicate");
         let request = HostRequest::FilterVisible { context: context("5"), components };
-        one(Effect::Host(Ticket(1), request))
+        one(Effect::Host(Ticket(1), Box::new(request)))
     };
     let slot = HOST_SLOTS + 1;
     let mut answered = batches();

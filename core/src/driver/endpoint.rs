@@ -5,7 +5,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -49,7 +49,12 @@ pub struct EndpointServer {
     rescheduled: Notify,
     /// Notified when calls may have ended or wait for their clients.
     ended: Notify,
+    /// The number of those who wait for that.
+    waiting: AtomicUsize,
 }
+
+/// Counts one who waits, until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
 
 impl EndpointServer {
     pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
@@ -93,6 +98,7 @@ impl EndpointServer {
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
+            waiting: AtomicUsize::new(0),
         })
     }
 
@@ -343,6 +349,7 @@ impl EndpointServer {
     }
 
     async fn until(&self, is_so: impl Fn(&Endpoint) -> bool) {
+        let _waiting = Waiting::new(&self.waiting);
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
@@ -400,7 +407,10 @@ impl EndpointServer {
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
     #[inline]
     pub(super) fn announce(&self, step: &Step) {
-        self.ended.notify_waiters();
+        // Whoever waits counts before it looks under the lock, so it is seen here if it has not seen this change.
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.ended.notify_waiters();
+        }
         if step.work.wake.is_some() {
             self.rescheduled.notify_one();
         }
@@ -417,6 +427,19 @@ impl EndpointServer {
         // A panic under the lock is a bug of Gudgeon's. It must not fail every other call.
         #[cfg(not(feature = "lock-waits"))]
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

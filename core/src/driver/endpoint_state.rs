@@ -71,7 +71,9 @@ impl EndpointState {
     /// Delivers the output, and returns the work.
     pub(super) fn drain(&mut self, now: Instant) -> Step {
         let mut step = Step::new(std::mem::take(&mut self.untaken));
-        self.start_those_that_waited(now, &mut step.work);
+        if self.gate.is_due(now) {
+            self.start_those_that_waited(now, &mut step.work);
+        }
         while let Some(output) = self.endpoint.poll() {
             let overtaken = match output {
                 EndpointOutput::Exchange(id, part) => {
@@ -147,7 +149,7 @@ impl EndpointState {
 
     /// Has those handlers started that waited and whose clients have read.
     fn start_those_that_waited(&mut self, now: Instant, work: &mut Work) {
-        let due = self.gate.take_due(now);
+        let due = self.gate.take();
         if due.is_empty() {
             return;
         }

@@ -40,7 +40,8 @@ impl EndpointServer {
         chunk: &[u8],
         pause: impl Fn(Step) -> Step,
     ) -> Step {
-        let (mut rest, mut step) = (chunk, Step::new(Work::default()));
+        // What came of the lines before those whose work is not taken yet.
+        let (mut rest, mut before) = (chunk, None);
         let mut state = self.lock();
         let mut now = clock::now();
         // The rest of the chunk when the lock was taken.
@@ -58,6 +59,7 @@ impl EndpointServer {
             // first, because not every one of them can run handlers.
             let so_far = state.drain(now);
             drop(state);
+            let step = before.get_or_insert_with(|| Step::new(Work::default()));
             step.extend(pause(so_far));
             if is_long {
                 step.extend(pause(self.begin(|_| (), input(connection, frame))));
@@ -66,8 +68,15 @@ impl EndpointServer {
             now = clock::now();
             left = rest.len();
         }
-        step.extend(state.drain(now));
+        let last = state.drain(now);
         drop(state);
+        let step = match before {
+            None => last,
+            Some(mut step) => {
+                step.extend(last);
+                step
+            }
+        };
         self.announce(&step);
         step
     }

@@ -108,11 +108,14 @@ impl StartGate {
         self.next_look
     }
 
-    /// Takes the handlers that wait, if it is time to look at them.
-    pub(super) fn take_due(&mut self, now: Instant) -> VecDeque<Run> {
-        if self.next_look.is_none_or(|at| now < at) {
-            return VecDeque::new();
-        }
+    /// Returns whether it is time to look at the handlers that wait.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.next_look.is_some_and(|at| at <= now)
+    }
+
+    /// Takes the handlers that wait.
+    pub(super) fn take(&mut self) -> VecDeque<Run> {
         self.next_look = None;
         std::mem::take(&mut self.waiting)
     }

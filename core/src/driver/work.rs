@@ -2,6 +2,8 @@
 
 use std::{
     collections::{VecDeque, vec_deque},
+    iter::Chain,
+    option,
     time::Instant,
 };
 
@@ -12,7 +14,9 @@ use crate::engine::{Computation, Computed, Effect, Run, RunId, Ticket};
 #[derive(Debug, Default)]
 #[must_use = "handlers that are not run are never answered"]
 pub struct Work {
-    effects: VecDeque<Effect>,
+    /// The first effect. Mostly it is the only one, which then takes no memory of its own.
+    first: Option<Effect>,
+    rest: VecDeque<Effect>,
     /// The new time of the next tick, which is earlier than before.
     pub wake: Option<Instant>,
 }
@@ -29,21 +33,21 @@ impl FromIterator<Effect> for Work {
 
 impl IntoIterator for Work {
     type Item = Effect;
-    type IntoIter = vec_deque::IntoIter<Effect>;
+    type IntoIter = Chain<option::IntoIter<Effect>, vec_deque::IntoIter<Effect>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.effects.into_iter()
+        self.first.into_iter().chain(self.rest)
     }
 }
 
 impl Work {
     pub fn is_empty(&self) -> bool {
-        self.effects.is_empty() && self.wake.is_none()
+        self.has_no_effects() && self.wake.is_none()
     }
 
     /// Returns the handlers that are to be run.
     pub fn runs(&self) -> impl Iterator<Item = &Run> {
-        self.effects.iter().filter_map(|effect| match effect {
+        self.first.iter().chain(&self.rest).filter_map(|effect| match effect {
             Effect::Run(run) => Some(&**run),
             _ => None,
         })
@@ -51,7 +55,7 @@ impl Work {
 
     /// Returns the handlers that are to be run, for changes of their inputs.
     pub fn runs_mut(&mut self) -> impl Iterator<Item = &mut Run> {
-        self.effects.iter_mut().filter_map(|effect| match effect {
+        self.first.iter_mut().chain(&mut self.rest).filter_map(|effect| match effect {
             Effect::Run(run) => Some(&mut **run),
             _ => None,
         })
@@ -59,24 +63,27 @@ impl Work {
 
     /// Takes out the lines for the log for which `keeps` returns `false`.
     pub fn retain_reports(&mut self, mut keeps: impl FnMut(&str) -> bool) {
-        self.effects.retain(|effect| !matches!(effect, Effect::Report(text) if !keeps(text)));
+        let mut stays = |effect: &Effect| !matches!(effect, Effect::Report(text) if !keeps(text));
+        self.first = self.first.take().filter(&mut stays);
+        self.rest.retain(stays);
     }
 
     /// Takes what comes first.
     pub fn pop(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+        self.first.take().or_else(|| self.rest.pop_front())
     }
 
     /// Adds the work of another input.
     pub fn extend(&mut self, other: Self) {
-        if self.effects.is_empty() {
-            self.effects = other.effects;
+        let wake = [self.wake, other.wake].into_iter().flatten().min();
+        if self.has_no_effects() {
+            *self = other;
         } else {
-            for effect in other.effects {
+            for effect in other {
                 self.push(effect);
             }
         }
-        self.wake = [self.wake, other.wake].into_iter().flatten().min();
+        self.wake = wake;
     }
 
     pub(super) fn push(&mut self, effect: Effect) {
@@ -85,8 +92,12 @@ impl Work {
             Effect::CancelHost(ticket) => self.take_request_back(ticket),
             _ => false,
         };
-        if !is_over {
-            self.effects.push_back(effect);
+        if is_over {
+            return;
+        }
+        match self.has_no_effects() {
+            true => self.first = Some(effect),
+            false => self.rest.push_back(effect),
         }
     }
 
@@ -102,8 +113,15 @@ impl Work {
     }
 
     fn remove(&mut self, is_it: impl Fn(&Effect) -> bool) -> bool {
-        let place = self.effects.iter().position(is_it);
-        place.and_then(|at| self.effects.remove(at)).is_some()
+        if self.first.take_if(|effect| is_it(effect)).is_some() {
+            return true;
+        }
+        let place = self.rest.iter().position(is_it);
+        place.and_then(|at| self.rest.remove(at)).is_some()
+    }
+
+    fn has_no_effects(&self) -> bool {
+        self.first.is_none() && self.rest.is_empty()
     }
 }
 

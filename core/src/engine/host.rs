@@ -73,7 +73,7 @@ impl Engine {
             return self.continue_with(now, origin, continuation, HostReply::Failed(problem));
         }
         let ticket = self.await_reply(now, origin, weight, continuation);
-        self.effects.push_back(Effect::Host(ticket, request));
+        self.effects.push_back(Effect::Host(ticket, Box::new(request)));
         CallEvent::Nothing
     }
 

@@ -88,7 +88,7 @@ pub enum Effect {
     /// A client subscribed to this resource, which the handler of its template may look after.
     Subscribed { handler: Handler, uri: String },
     /// Answer this request with `EndpointInput::Host`.
-    Host(Ticket, HostRequest),
+    Host(Ticket, Box<HostRequest>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
     /// A line for the log about a failure whose details callers do not get.

@@ -47,6 +47,12 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<
     serde_json::from_str(str::from_utf8(json).map_err(serde_json::Error::custom)?)
 }
 
+/// Returns the text of a JSON string that has no escapes, as most do: it is what stands between the quotation marks.
+pub fn plain_text(json: &RawValue) -> Option<&str> {
+    let text = json.get().strip_prefix('"')?.strip_suffix('"')?;
+    memchr::memchr(b'\\', text.as_bytes()).is_none().then_some(text)
+}
+
 /// Reads a value from parsed JSON.
 pub fn from_value<'a, T: Deserialize<'a>>(json: &'a Value) -> serde_json::Result<T> {
     T::deserialize(json)
@@ -183,6 +189,21 @@ mod tests {
         }
         let other = from_bytes::<Value>(b"[1").unwrap_err();
         assert_eq!(problem(&other), other.to_string());
+    }
+
+    #[test]
+    fn a_string_without_escapes_is_read_as_serde_json_reads_it() {
+        for json in
+            [r#""""#, r#""tools/call""#, "\"é\u{2028}\"", r#""a\\""#, r#""\"""#, r#""\u0041""#]
+        {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            let read: String = serde_json::from_str(json).unwrap();
+            let has_escapes = json.contains('\\');
+            assert_eq!(plain_text(raw), (!has_escapes).then_some(read.as_str()), "{json}");
+        }
+        for other in ["1", "null", "[]", r#"{"a":"b"}"#] {
+            assert_eq!(plain_text(serde_json::from_str(other).unwrap()), None, "{other}");
+        }
     }
 
     #[test]

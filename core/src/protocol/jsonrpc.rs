@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::partial::PartialMessage;
+use super::{json, partial::PartialMessage};
 
 /// A piece of JSON that passes through the core unchanged.
 pub type Raw = Box<RawValue>;
@@ -139,19 +139,19 @@ impl<'a> Params<'a> {
 
     /// Returns all members except `_meta` as a JSON object.
     pub fn without_meta(&self) -> Raw {
-        let mut json = String::from("{");
+        let mut text = String::from("{");
         if let Self::Object(members) = self {
             for (key, value) in members.iter().filter(|(key, _)| key != "_meta") {
-                if json.len() > 1 {
-                    json.push(',');
+                if text.len() > 1 {
+                    text.push(',');
                 }
-                super::json::push_string(&mut json, key);
-                json.push(':');
-                json.push_str(value.get());
+                json::push_string(&mut text, key);
+                text.push(':');
+                text.push_str(value.get());
             }
         }
-        json.push('}');
-        super::json::raw(json)
+        text.push('}');
+        json::raw(text)
     }
 }
 
@@ -353,9 +353,12 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                         "id" => fields.id = Some(map.next_value()?),
                         "method" => {
                             let raw: &RawValue = map.next_value()?;
-                            fields.method = Some(
-                                serde_json::from_str(raw.get()).map_or(Name::Other, Name::Text),
-                            );
+                            fields.method = Some(match json::plain_text(raw) {
+                                Some(method) => Name::Text(Text(Cow::Borrowed(method))),
+                                None => {
+                                    serde_json::from_str(raw.get()).map_or(Name::Other, Name::Text)
+                                }
+                            });
                         }
                         "params" => fields.params = map.next_value()?,
                         "result" => fields.result = Some(map.next_value()?),

@@ -8,7 +8,7 @@ use crate::{
     error::Fault,
     protocol::{
         CompleteRequest, CompletionTarget, Dialect, InitializeRequest, Inputs, Method, MethodName,
-        Params, Request,
+        Params, Request, json,
     },
 };
 
@@ -35,7 +35,7 @@ pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, 
     };
     Ok(match method {
         Method::Initialize => Request::Initialize(InitializeRequest {
-            protocol_version: required(params, "protocolVersion", "a string")?,
+            protocol_version: text(params, "protocolVersion")?,
             capabilities: object(params, "capabilities")?.map(ToOwned::to_owned),
             client_info: object(params, "clientInfo")?.map(ToOwned::to_owned),
         }),
@@ -46,23 +46,23 @@ pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, 
         Method::ListResourceTemplates => Request::ListResourceTemplates { cursor: cursor()? },
         Method::ListPrompts => Request::ListPrompts { cursor: cursor()? },
         Method::CallTool => Request::CallTool {
-            name: required(params, "name", "a string")?,
+            name: text(params, "name")?,
             arguments: object(params, "arguments")?.map(ToOwned::to_owned),
             inputs: inputs()?,
         },
         Method::ReadResource => {
-            let uri = required(params, "uri", "a string")?;
+            let uri = text(params, "uri")?;
             Request::ReadResource { uri, variables: None, inputs: inputs()? }
         }
         Method::GetPrompt => Request::GetPrompt {
-            name: required(params, "name", "a string")?,
+            name: text(params, "name")?,
             arguments: texts(params.get("arguments"), "params.arguments")?,
             inputs: inputs()?,
         },
         Method::Complete => Request::Complete(complete(params)?),
         Method::SetLevel => Request::SetLevel { level: required(params, "level", "a log level")? },
-        Method::Subscribe => Request::Subscribe { uri: required(params, "uri", "a string")? },
-        Method::Unsubscribe => Request::Unsubscribe { uri: required(params, "uri", "a string")? },
+        Method::Subscribe => Request::Subscribe { uri: text(params, "uri")? },
+        Method::Unsubscribe => Request::Unsubscribe { uri: text(params, "uri")? },
         Method::Listen => {
             Request::Listen { notifications: required(params, "notifications", "a filter")? }
         }
@@ -84,6 +84,20 @@ pub(super) fn required<T: DeserializeOwned>(
 ) -> Result<T, Fault> {
     optional(params, name, what)?
         .ok_or_else(|| Fault::invalid_params(format!("params.{name} is missing: expected {what}")))
+}
+
+fn text(params: &Params<'_>, name: &str) -> Result<String, Fault> {
+    match optional_text(params, name)? {
+        Some(text) => Ok(text),
+        None => required(params, name, "a string"),
+    }
+}
+
+fn optional_text(params: &Params<'_>, name: &str) -> Result<Option<String>, Fault> {
+    match params.get(name).and_then(json::plain_text) {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => optional(params, name, "a string"),
+    }
 }
 
 fn optional<T: DeserializeOwned>(
@@ -111,7 +125,7 @@ pub(super) fn object<'a>(params: &Params<'a>, name: &str) -> Result<Option<&'a R
 fn inputs(params: &Params<'_>) -> Result<Inputs, Fault> {
     Ok(Inputs {
         responses: object(params, "inputResponses")?.map(ToOwned::to_owned),
-        state: optional(params, "requestState", "a string")?,
+        state: optional_text(params, "requestState")?,
     })
 }
 

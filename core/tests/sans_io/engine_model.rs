@@ -12,8 +12,8 @@ use std::{
 
 use gudgeon::{
     engine::{
-        Computation, ConnectionId, Effect, HandlerEvent, HostReply, HostRequest, Load,
-        MAX_UNDER_LOCK, Run, RunId, Ticket,
+        Computation, ConnectionId, Effect, HandlerEvent, HostReply, Load, MAX_UNDER_LOCK, Run,
+        RunId, Ticket,
     },
     http::{Endpoint, EndpointConfig, EndpointInput, EndpointOutput, Part, Reader},
     protocol::{
@@ -405,7 +405,7 @@ impl Model {
             Effect::Resume { run, .. } | Effect::Answered { run, .. } => {
                 assert!(self.runs.contains(&run), "{run:?} had ended");
             }
-            Effect::Host(ticket, HostRequest::FilterVisible { .. }) => {
+            Effect::Host(ticket, _) => {
                 assert!(self.tickets.insert(ticket), "{ticket:?} is asked twice");
                 self.issued.push(ticket);
             }

@@ -139,7 +139,7 @@ impl Visitor {
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(*run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 EndpointOutput::Effect(Effect::Host(ticket, request)) => {
-                    self.host_requests.push((ticket, request));
+                    self.host_requests.push((ticket, *request));
                 }
                 EndpointOutput::Compute(job) => {
                     let input = EndpointInput::Computed(job.run());
