@@ -226,3 +226,62 @@ def test_errors_name_no_secret_arguments(gudgeon):
     for program in ("false", "no-such-program"):
         refused = gudgeon("list", "--", program, "--token", "s3cret")
         assert refused.code != 0 and f"{program} --token …" in refused.err and "s3cret" not in refused.err
+
+
+def watched_modules(folder, mark):
+    """Puts a module of each name of the standard library into a folder. Each records that it was imported."""
+    for name in sys.stdlib_module_names:
+        (folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
+
+
+SCRIPT = """\
+# /// script
+# dependencies = ["gudgeon"]
+# ///
+from gudgeon import Server
+
+app = Server("own")
+
+
+@app.tool
+def look() -> str:
+    return "it is mine"
+"""
+
+
+@pytest.mark.parametrize("begins", [0, 3])
+def test_no_module_of_the_current_folder_is_imported_for_a_server_elsewhere(gudgeon, project, tmp_path, begins):
+    watched_modules(project, tmp_path / "imported")
+    own = tmp_path / "elsewhere/own.py"
+    own.parent.mkdir()
+    # With the dependencies that a script declares, and without.
+    own.write_text("\n".join(SCRIPT.splitlines()[begins:]))
+    assert gudgeon("call", own, "look") == (0, "it is mine\n", "")
+    assert not (tmp_path / "imported").exists(), (tmp_path / "imported").read_text()
+
+
+def test_nothing_of_a_project_is_run_to_find_a_module_that_is_installed(gudgeon, project, tmp_path):
+    mark = tmp_path / "ran"
+    record = f"open({str(mark)!r}, 'a').write(__file__ if '__file__' in globals() else 'pth')\n"
+    watched_modules(project, mark)
+    for name in ("shop.py", "sitecustomize.py", "usercustomize.py"):
+        (project / name).write_text(record)
+    packages = project / ".venv/lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "start.pth").write_text(f"import os; {record}../../../../linked\n")
+    (project / "linked").mkdir()
+    (project / "linked/there.py").write_text(record)
+    (packages / "installed.py").write_text(record)
+    interpreter = project / ".venv/bin/python"
+    interpreter.parent.mkdir()
+    interpreter.write_text(f"#!/bin/sh\necho interpreter >> {mark}\n")
+    interpreter.chmod(0o755)
+    for module in ("shop", "installed", "there"):
+        outcome = gudgeon("install", f"{module}:app", "--into", "kiro", "--dry-run")
+        assert outcome.code == 0, outcome
+    outcome = gudgeon("install", "nowhere:app", "--into", "kiro", "--dry-run")
+    assert outcome.code == 2 and 'no Python module "nowhere"' in outcome.err
+    (interpreter.parent / "python").unlink()
+    outcome = gudgeon("install", "nowhere:app", "--into", "kiro", "--dry-run")
+    assert outcome.code == 2 and 'no Python module "nowhere"' in outcome.err
+    assert not mark.exists(), mark.read_text()

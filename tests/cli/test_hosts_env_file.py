@@ -124,3 +124,16 @@ def test_another_host_gets_the_variables_and_they_are_not_shown(gudgeon, room):
     outcome = gudgeon("install", "vscode:room", "--into", "kiro", "--name", "room", "--yes")
     assert outcome.code == 10 and "line 1, column 7" in outcome.err and "s3cret" not in outcome.err
     assert installed(gudgeon, ".kiro/settings/mcp.json") == entry
+
+
+def test_variables_that_decide_what_is_run_stand_where_they_are_confirmed(gudgeon, room):
+    room(".env")
+    (gudgeon.folder / ".env").write_text(f"{FILE}PATH=/tmp/theirs\n")
+    outcome = gudgeon("list", "room", "--yes")
+    assert outcome.code != 0 and "envFile: it sets PATH, which decides what is run" in outcome.err, outcome
+    assert '"env"' in outcome.err and "/tmp/theirs" not in outcome.err
+    room(".env", env={"PATH": gudgeon.environment["PATH"], "BOTH": "from the entry"})
+    assert gudgeon("list", "room", "--yes").code == 0
+    # A file of the user's own was not written by somebody else.
+    room(".env", "own.json", "mcpServers")
+    assert gudgeon("list", "room", "--config", "own.json").code == 0

@@ -2,6 +2,7 @@
 //!
 //! `table` has the hosts as data, `document` edits their files, `servers` finds what they have configured.
 
+pub mod code_variables;
 pub mod confirmation;
 pub mod diff;
 pub mod document;

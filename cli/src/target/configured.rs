@@ -11,8 +11,8 @@ use super::Launch;
 use crate::{
     failure::{Failure, FailureKind},
     hosts::{
-        Consent, Entry, Environment, Host, confirmation,
-        servers::{Configured, Servers},
+        Consent, Entry, Environment, Host, code_variables, confirmation,
+        servers::{Configured, Scope, Servers},
     },
 };
 
@@ -103,7 +103,31 @@ fn resolved(server: &Configured) -> Result<Entry, Failure> {
         checked.map_err(|problem| failure(server, &format!("envFile: {problem}")))?;
     }
     let entry = server.entry.clone().and_then(|entry| entry.resolve(&resolver));
-    entry.map_err(|problem| failure(server, &problem))
+    let entry = entry.map_err(|problem| failure(server, &problem))?;
+    match unconfirmed(server, &entry) {
+        None => Ok(entry),
+        Some(name) => Err(failure(
+            server,
+            &format!(
+                "envFile: it sets {name}, which decides what is run, and only the configuration was confirmed: write it \
+                 into \"env\" there"
+            ),
+        )),
+    }
+}
+
+/// Returns a variable that decides which code the server runs, and that the user did not see when a project's configuration was
+/// confirmed, because it stands in another file.
+fn unconfirmed<'a>(server: &Configured, entry: &'a Entry) -> Option<&'a str> {
+    let (Ok(Entry::Command { environment: seen, .. }), Entry::Command { environment, .. }) =
+        (&server.entry, entry)
+    else {
+        return None;
+    };
+    let is_seen = |name: &String| seen.iter().any(|(own, _)| own == name);
+    let mut names = environment.iter().map(|(name, _)| name);
+    let found = names.find(|name| !is_seen(name) && code_variables::decides_code(name));
+    found.filter(|_| server.source.scope == Scope::Project).map(String::as_str)
 }
 
 fn failure(server: &Configured, problem: &str) -> Failure {
@@ -115,7 +139,7 @@ fn failure(server: &Configured, problem: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::{Source, servers::Scope};
+    use crate::hosts::Source;
 
     fn server(host: &str, name: &str, url: &str) -> Configured {
         Configured {

@@ -6,32 +6,17 @@ use std::{
     ffi::OsString,
     fmt,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use gudgeon::transport;
 
-use super::{interpreter, script};
-use crate::{
-    failure::{Failure, FailureKind},
-    files::read,
-};
+use super::{interpreter, module, script};
+use crate::{failure::Failure, files::read};
 
-/// Starts the text in a variable, because a command line with all of the text would fill each error message.
-const PYTHON_START: &str = "import os; exec(os.environ['GUDGEON_RUNNER'])";
+/// Starts the text in a variable, because a command line with all of the text would fill each error message. What the text imports
+/// never comes from the current folder, which may be another's project.
+const PYTHON_START: &str = "import sys; sys.path[:] = filter(None, sys.path); import os; exec(os.environ['GUDGEON_RUNNER'])";
 const PYTHON_RUNNER: &str = include_str!("runners/run.py");
-/// Looks for a module without running its packages.
-const FIND_MODULE: &str = "\
-import sys
-from importlib import machinery, util
-sys.path.insert(0, '')
-parts = sys.argv[1].split('.')
-spec = util.find_spec(parts[0])
-for end in range(2, len(parts) + 1):
-    within = spec and spec.submodule_search_locations
-    spec = within and machinery.PathFinder.find_spec('.'.join(parts[:end]), within)
-sys.exit(not spec)
-";
 const NODE_RUNNER: &str = include_str!("runners/run.mjs");
 
 /// The kinds of files that can be started.
@@ -125,25 +110,12 @@ impl FileTarget {
         matches!(self.source, Source::Module(_) | Source::File(_, Language::Python))
     }
 
-    /// Errors if this is a module that is neither in the current folder nor installed. Nothing of it is run.
+    /// Errors if this is a module that is neither in the current folder nor installed. Nothing of the project is run.
     pub fn find_module(&self) -> Result<(), Failure> {
-        let Source::Module(name) = &self.source else { return Ok(()) };
-        let words = interpreter::python(Path::new("."));
-        let (program, rest) = words.split_first().ok_or_else(|| Failure::usage("no Python"))?;
-        let output = Command::new(program).args(rest).args(["-c", FIND_MODULE, name]).output();
-        let program = program.to_string_lossy();
-        let output = output.map_err(|it| {
-            Failure::new(FailureKind::Connect, format!("{program} could not be started: {it}"))
-                .with_hint("install Python: https://www.python.org")
-        })?;
-        if output.status.success() {
-            return Ok(());
+        match &self.source {
+            Source::Module(name) => module::find(name),
+            Source::File(..) => Ok(()),
         }
-        let folder = env::current_dir().unwrap_or_default();
-        let message =
-            format!("there is no Python module {name:?} in {} or in {program}", folder.display());
-        Err(Failure::usage(message)
-            .with_hint("repeat the command in the folder of the project, or name the file"))
     }
 
     /// Returns whether the source says that it uses this library, so that its servers can listen at an address themselves.

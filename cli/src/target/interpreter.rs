@@ -20,31 +20,56 @@ const PYTHON: [&str; 2] = ["bin", "python"];
 /// The files by which uv knows a project.
 pub const UV_FILES: [&str; 2] = ["uv.lock", "pyproject.toml"];
 
-/// Returns the words that start the Python of the project that a folder belongs to: the active virtual environment, else
-/// `.venv` in the folder or above, else uv's where there is a lock file of it, else the one that this program was installed
-/// into, else the one on the path.
+/// An interpreter of Python.
+pub enum Interpreter {
+    /// The one of the virtual environment with this folder, which lies in the project.
+    OfProject(PathBuf),
+    /// These words have uv start one for the project.
+    Uv(Vec<OsString>),
+    /// These words start one that the user has chosen or installed.
+    OfUser(Vec<OsString>),
+}
+
+impl Interpreter {
+    /// Returns the words that start it.
+    pub fn words(&self) -> Vec<OsString> {
+        match self {
+            Self::OfProject(environment) => {
+                vec![PYTHON.iter().fold(environment.clone(), |path, part| path.join(part)).into()]
+            }
+            Self::Uv(words) | Self::OfUser(words) => words.clone(),
+        }
+    }
+}
+
+/// Returns the words that start the Python of the project that a folder belongs to.
 pub fn python(folder: &Path) -> Vec<OsString> {
+    find(folder).words()
+}
+
+/// Returns the Python of the project that a folder belongs to: the active virtual environment, else `.venv` in the folder or above,
+/// else uv's where there is a lock file of it, else the one that this program was installed into, else the one on the path.
+pub fn find(folder: &Path) -> Interpreter {
     if let Some(active) = env::var_os("VIRTUAL_ENV").and_then(|it| in_environment(Path::new(&it))) {
-        return vec![active.into()];
+        return Interpreter::OfUser(vec![active.into()]);
     }
     // The folder of a file without one is empty.
     let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
     let below = PYTHON.iter().fold(PathBuf::from(".venv"), |path, it| path.join(it));
     if let Some(found) = folder.ancestors().find(|folder| trust::has(folder, &[&below])) {
-        return vec![found.join(below).into()];
+        return Interpreter::OfProject(found.join(".venv"));
     }
     let locked = folder.ancestors().find(|folder| trust::has(folder, &UV_FILES.map(Path::new)));
     if let (Some(project), Some(uv)) = (locked, uv()) {
         let words = ["run", "--project"].map(OsString::from);
-        return [uv.into()]
-            .into_iter()
-            .chain(words)
-            .chain([project.into(), OsString::from("python")])
-            .collect();
+        let words = [uv.into()].into_iter().chain(words);
+        let words = words.chain([project.into(), OsString::from("python")]);
+        return Interpreter::Uv(words.collect());
     }
     let beside = env::current_exe().ok().and_then(|it| Some(it.parent()?.join(PYTHON[1])));
     let found = beside.filter(|it| it.is_file()).or_else(|| on_path("python3"));
-    vec![found.or_else(|| on_path("python")).map_or_else(|| "python3".into(), Into::into)]
+    let found = found.or_else(|| on_path("python"));
+    Interpreter::OfUser(vec![found.map_or_else(|| "python3".into(), Into::into)])
 }
 
 /// Returns the program that runs a TypeScript file: Node where it removes types itself, else `tsx` of the project. Errors if

@@ -3,6 +3,7 @@
 mod configured;
 mod file;
 pub mod interpreter;
+mod module;
 mod script;
 pub mod server_signs;
 

@@ -84,7 +84,7 @@ def run_file(path, is_program):
     """Runs a file, as a program or like an import; returns its variables."""
     import types
 
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     # Its `if __name__ == "__main__":` must not serve when one of its servers is named.
     module = types.ModuleType("__main__" if is_program else os.path.splitext(os.path.basename(path))[0])
     module.__file__ = path
@@ -102,7 +102,7 @@ def run_file(path, is_program):
 def import_module(name):
     import importlib
 
-    sys.path[0] = os.getcwd()
+    sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(name).__dict__
     except ModuleNotFoundError as error:
