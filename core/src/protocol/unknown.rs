@@ -7,6 +7,8 @@ use super::{Members, Prompt, Raw, Resource, ResourceTemplate, Tool, json};
 
 /// An entry of a list of a server.
 pub(crate) trait Entry: Serialize {
+    fn meta(&self) -> Option<&Raw>;
+
     fn unknown(&self) -> Option<&Raw>;
 
     fn set_unknown(&mut self, unknown: Option<Raw>);
@@ -15,6 +17,10 @@ pub(crate) trait Entry: Serialize {
 macro_rules! impl_entry {
     ($($entry:ty),+) => {$(
         impl Entry for $entry {
+            fn meta(&self) -> Option<&Raw> {
+                self.meta.as_ref()
+            }
+
             fn unknown(&self) -> Option<&Raw> {
                 self.unknown.as_ref()
             }

@@ -83,8 +83,26 @@ impl RegisteredTool {
 
     /// Returns a tool whose calls another server answers, which checks the arguments and the result itself. Errors if the name is
     /// not valid. It is not run twice, because its effects are not known.
-    pub(crate) fn passed_on(tool: Tool, handler: Handler) -> Result<Self, Error> {
+    pub(crate) fn passed_on(mut tool: Tool, handler: Handler) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
+        let invalid = |which: &str| {
+            Error::misuse(format!(
+                "the {which} schema of tool {:?} is not one of an object",
+                tool.name
+            ))
+        };
+        if tool.output_schema.as_ref().is_some_and(|schema| !schema.get().starts_with('{')) {
+            return Err(invalid("output"));
+        }
+        if !describes_object(&tool.input_schema) {
+            let given: Option<Changes> = serde_json::from_str(tool.input_schema.get()).ok();
+            // Arguments are always an object, whether the schema says so or not.
+            let mut typed = given
+                .filter(|schema| !schema.contains_key("type"))
+                .ok_or_else(|| invalid("input"))?;
+            typed.insert("type".into(), "object".into());
+            tool.input_schema = json::to_raw(&typed);
+        }
         let any = json::raw("{}".into());
         let mirrored = ParamHeader::of_schema(tool.input_schema.get()).unwrap_or_default();
         let declared = tool.output_schema.as_ref();
@@ -301,7 +319,11 @@ fn text_content(text: &str) -> String {
 
 /// Returns the content for a text that is a JSON string already.
 fn escaped_text_content(string: &str) -> String {
-    [TEXT, string, "}]"].concat()
+    let mut content = String::with_capacity(string.len() + 32);
+    content.push_str(TEXT);
+    content.push_str(string);
+    content.push_str("}]");
+    content
 }
 
 /// Reads an array of content blocks; strings in it become text blocks.

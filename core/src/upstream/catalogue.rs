@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     client::{Backoff, Client, ListName, Member, Operation},
+    clock,
     driver::boxed,
     error::{Error, ErrorKind},
     peer,
@@ -30,6 +31,9 @@ use crate::{
         RegisteredTool, Registrar,
     },
 };
+
+/// The shortest time between two looks at the lists of a server that says all the time that they change.
+const LISTING_PAUSE: Duration = Duration::from_millis(250);
 
 /// The task that keeps the registrations up to date. Dropping it ends it.
 pub(super) struct Following {
@@ -116,15 +120,23 @@ impl Follower {
             before.within(START_TIME).await;
         }
         let mut changed: BTreeSet<ListName> = ListName::ALL.into();
-        let mut backoff = Backoff::new();
+        let (mut backoff, mut next_listing) = (Backoff::new(), clock::now());
         loop {
-            let failed = self.register(&client, std::mem::take(&mut changed)).await;
-            self.watched.watch(&client, &self.prefix).await;
+            let mut failed = BTreeSet::new();
+            if !changed.is_empty() && next_listing <= clock::now() {
+                failed = self.register(&client, std::mem::take(&mut changed)).await;
+                next_listing = clock::now() + LISTING_PAUSE;
+            }
+            let watches_more = self.watched.watch(&client, &self.prefix).await;
             has_listed.send_replace(true);
             if failed.is_empty() {
                 backoff = Backoff::new();
             }
             let told = tokio::select! {
+                () = std::future::ready(()), if watches_more => self.connections.events.take(),
+                () = tokio::time::sleep_until(next_listing.into()), if !changed.is_empty() => {
+                    self.connections.events.take()
+                }
                 () = backoff.wait(), if !failed.is_empty() => self.connections.events.take(),
                 () = self.connections.events.told.notified() => self.connections.events.take(),
                 uri = self.watched.next_update() => {
@@ -249,6 +261,11 @@ async fn fetch(client: &Client, list: ListName) -> Result<Vec<Raw>, Error> {
 fn read<T: Entry + DeserializeOwned>(method: &str, entry: &Raw) -> Result<T, Error> {
     let mut read: T = peer::read(method, entry)?;
     keep_unknown(&mut read, entry);
+    // Clients refuse a whole list for it.
+    if read.meta().is_some_and(|meta| !meta.get().starts_with('{')) {
+        let message = format!("an entry of {method} is invalid: its _meta is not an object");
+        return Err(Error::new(ErrorKind::Protocol, message));
+    }
     Ok(read)
 }
 

@@ -5,9 +5,9 @@
 //! only be meant for its client.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
 };
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -19,13 +19,18 @@ use super::{
 use crate::{
     client::{Answerer, Client, ClientBuilder, Event, ListName, Member},
     error::{Error, ErrorKind},
-    protocol::LoggingLevel,
+    protocol::{ClientKey, LoggingLevel},
     server::Context,
-    session::client::{ListKind, LogMessage},
+    session::{
+        client::{ListKind, LogMessage},
+        server::CallContext,
+    },
 };
 
 /// The maximum number of connections besides the first one.
 const MAX_MORE: usize = 15;
+/// The calls of one client that have a connection for themselves, so that some are left for others.
+const MAX_OF_ONE_CLIENT: usize = 12;
 /// The calls that share the first connection.
 const MAX_SHARING: u32 = 1 << 20;
 /// The connections without a call that stay open besides the first one.
@@ -44,6 +49,7 @@ pub(super) struct Connections {
     /// other call.
     first_uses: Arc<Semaphore>,
     more: Option<More>,
+    shares: Shares,
     /// Held while connections are being closed.
     closing: Arc<tokio::sync::Mutex<()>>,
     pub(super) events: Arc<Events>,
@@ -58,6 +64,10 @@ struct More {
     places: Arc<Semaphore>,
     idle: Mutex<Vec<(Client, Usage)>>,
 }
+
+/// The calls of each client that may have a connection for themselves.
+#[derive(Default)]
+struct Shares(Mutex<HashMap<ClientKey, Weak<Semaphore>>>);
 
 /// Changes that the server has told of, and resources that clients have subscribed to, since they were taken last.
 #[derive(Default)]
@@ -89,6 +99,8 @@ pub(super) struct Lease {
     in_use: Option<InUse>,
     /// Held while nobody else is asked on the connection.
     _turn: Option<OwnedSemaphorePermit>,
+    /// Counts the call among those of its client.
+    share: Option<OwnedSemaphorePermit>,
 }
 
 impl Connections {
@@ -111,6 +123,7 @@ impl Connections {
             first_usage,
             first_uses: Arc::new(Semaphore::new(MAX_SHARING as usize)),
             more,
+            shares: Shares::default(),
             closing: Arc::default(),
             events,
         }))
@@ -142,6 +155,24 @@ impl Connections {
         if client.server().spoken().is_stateless {
             return Ok(self.on_first(client, context, asking, None));
         }
+        let share = match context.with_request(CallContext::client_key) {
+            Some(client) if asking.is_some() => {
+                Some(self.shares.of(client).acquire_owned().await.map_err(|_| closed())?)
+            }
+            _ => None,
+        };
+        let mut lease = self.lease_of_session(client, context, asking).await?;
+        lease.share = share;
+        Ok(lease)
+    }
+
+    /// Returns the connection that a call uses while it runs, of a server that asks on the connection.
+    async fn lease_of_session(
+        self: &Arc<Self>,
+        client: Client,
+        context: &Context,
+        asking: Option<Asking>,
+    ) -> Result<Lease, Error> {
         let uses = if asking.is_some() { MAX_SHARING } else { 1 };
         if let Ok(turn) = Arc::clone(&self.first_uses).try_acquire_many_owned(uses) {
             return Ok(self.on_first(client, context, asking, Some(turn)));
@@ -163,6 +194,7 @@ impl Connections {
             asking,
             own: Some(usage),
             _turn: Some(turn),
+            share: None,
         })
     }
 
@@ -182,6 +214,7 @@ impl Connections {
             own: None,
             in_use: Some(self.first_usage.begin(context.clone(), asked)),
             _turn: turn,
+            share: None,
         }
     }
 
@@ -211,6 +244,20 @@ impl Connections {
     }
 }
 
+impl Shares {
+    /// Returns the places of a client.
+    fn of(&self, client: ClientKey) -> Arc<Semaphore> {
+        let mut all = lock(&self.0);
+        if let Some(places) = all.get(&client).and_then(Weak::upgrade) {
+            return places;
+        }
+        all.retain(|_, places| places.strong_count() > 0);
+        let places = Arc::new(Semaphore::new(MAX_OF_ONE_CLIENT));
+        all.insert(client, Arc::downgrade(&places));
+        places
+    }
+}
+
 impl More {
     async fn connect(&self) -> Result<(Client, Usage), Error> {
         let usage = Usage::default();
@@ -222,6 +269,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // Before another call uses the connection.
         drop(self.in_use.take());
+        drop(self.share.take());
         let more = self.connections.more.as_ref();
         if let (Some(more), Some(usage)) = (more, self.own.take()) {
             // Held, so that no connection is kept that nobody closes.
@@ -334,6 +382,22 @@ impl fmt::Debug for Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_client_leaves_connections_for_others_and_takes_no_memory_once_it_is_gone() {
+        let shares = Shares::default();
+        let client = |number: u8| ClientKey::of(None, Some([10, 0, 0, number].into())).unwrap();
+        let take = |number| shares.of(client(number)).try_acquire_owned();
+        let held: Vec<_> = (0..MAX_OF_ONE_CLIENT).map(|_| take(1).unwrap()).collect();
+        assert!(take(1).is_err() && MAX_OF_ONE_CLIENT < 1 + MAX_MORE);
+        let other = take(2);
+        assert!(other.is_ok());
+        drop(held);
+        assert!(take(1).is_ok());
+        drop(other);
+        drop(take(3));
+        assert_eq!(lock(&shares.0).len(), 1);
+    }
 
     #[test]
     fn changes_that_nobody_takes_need_bounded_memory_and_those_that_are_kept_are_whole() {

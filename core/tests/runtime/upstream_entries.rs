@@ -59,14 +59,50 @@ async fn members_of_entries_that_no_revision_defines_pass_at_any_depth() {
     }
 }
 
+/// Spec 2025-11-25, Server Features, Tools, Data Types: the input schema is one of an object. Clients refuse a whole list for one
+/// entry that is none.
 #[tokio::test]
-async fn a_resource_whose_subscription_its_server_refuses_leaves_the_others_watched() {
+async fn entries_that_would_make_a_list_unusable_are_left_out_and_the_others_stay() {
+    let tool = |name: &str, more: Value| {
+        let mut tool = json!({"name": name, "inputSchema": {"type": "object"}});
+        tool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        tool
+    };
+    let mut tools = vec![tool("good", json!({})), tool("untyped", json!({"inputSchema": {}}))];
+    for input in [json!("x"), json!([]), json!(true), Value::Null, json!({"type": "string"})] {
+        tools.push(tool("input", json!({"inputSchema": input})));
+    }
+    for output in [json!("bad"), json!([]), json!(true)] {
+        tools.push(tool("output", json!({"outputSchema": output})));
+    }
+    for meta in [json!("x"), json!([1])] {
+        tools.push(tool("meta", json!({"_meta": meta})));
+    }
+    let lists = json!({
+        "tools": tools, "prompts": [{"name": "ask", "_meta": 1}, {"name": "good"}],
+        "resources": [{"uri": "a://b", "name": "b", "_meta": "x"}], "resourceTemplates": [],
+    });
+    let upstream = Mock::start(move |seen| listing(seen, &lists)).await;
+    let server = Server::new("house").mount_upstream("shelf", Target::url(&upstream.url).unwrap());
+    let mut peer = Peer::legacy(&server).await;
+    let listed = peer.request("tools/list", json!({})).await["result"]["tools"].clone();
+    let entry = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    assert_eq!(listed, json!([entry("shelf_good"), entry("shelf_untyped")]));
+    let prompts = peer.request("prompts/list", json!({})).await["result"]["prompts"].clone();
+    assert_eq!(prompts, json!([{"name": "shelf_good", "arguments": []}]));
+    let resources = peer.request("resources/list", json!({})).await["result"]["resources"].clone();
+    assert_eq!(resources, json!([]));
+}
+
+#[tokio::test]
+async fn each_resource_is_subscribed_once_although_their_server_refuses_some() {
     let lists = json!({
         "tools": [], "resources": [], "prompts": [],
         "resourceTemplates": [{"uriTemplate": "a://{c}", "name": "c"}],
     });
+    let is_refused = |uri: &str| uri.ends_with(['1', '3', '5', '7', '9']);
     let upstream = Mock::start(move |seen| match seen.rpc().as_str() {
-        "resources/subscribe" if seen.body["params"]["uri"] == "a://2" => {
+        "resources/subscribe" if is_refused(seen.body["params"]["uri"].as_str().unwrap()) => {
             seen.error(200, -32_002, Value::Null)
         }
         "resources/subscribe" | "resources/unsubscribe" => seen.result(json!({})),
@@ -75,13 +111,17 @@ async fn a_resource_whose_subscription_its_server_refuses_leaves_the_others_watc
     .await;
     let server = Server::new("house").mount_upstream("shelf", Target::url(&upstream.url).unwrap());
     let mut peer = Peer::legacy(&server).await;
-    let subscribed = |uri: &str| {
-        upstream.of("resources/subscribe").iter().any(|seen| seen.body["params"]["uri"] == uri)
-    };
-    for uri in ["a://1", "a://2", "a://3"] {
+    let uris: Vec<_> = (0..80).map(|number| format!("a://{number}")).collect();
+    for uri in &uris {
         assert!(peer.request("resources/subscribe", json!({"uri": uri})).await["error"].is_null());
-        eventually(|| subscribed(uri)).await;
     }
-    let left = upstream.of("resources/unsubscribe");
-    assert!(left.iter().all(|seen| seen.body["params"]["uri"] != "a://1"), "{left:?}");
+    let named = |rpc: &str| -> Vec<String> {
+        let uris = upstream.of(rpc).into_iter().map(|seen| seen.body["params"]["uri"].clone());
+        uris.map(|uri| uri.as_str().unwrap().to_owned()).collect()
+    };
+    eventually(|| named("resources/subscribe").len() >= uris.len()).await;
+    let mut subscribed = named("resources/subscribe");
+    subscribed.sort_by_key(|uri| uris.iter().position(|known| known == uri));
+    assert_eq!(subscribed, uris);
+    assert!(named("resources/unsubscribe").iter().all(|uri| is_refused(uri)));
 }
