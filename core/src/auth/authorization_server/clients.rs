@@ -250,7 +250,8 @@ fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
 pub(super) fn is_of_client(uri: &str) -> bool {
     let scheme = uri.split(':').next().unwrap_or_default().to_ascii_lowercase();
     matches!(&*scheme, "https" | "http")
-        || CLIENT_SCHEMES.contains(&&*scheme)
+        // Links of these programs that install or clone something say what in their query.
+        || (CLIENT_SCHEMES.contains(&&*scheme) && !uri.contains('?'))
         || is_reversed_domain(&scheme)
 }
 
@@ -361,6 +362,9 @@ mod tests {
             "net.tcp:y",
             "NET.pipe:y",
             "ms.settings:y",
+            "cursor://anysphere.cursor-deeplink/mcp/install?name=x&config=y",
+            "vscode:mcp/install?%7B%22name%22%3A%22x%22%7D",
+            "VSCode://vscode.git/clone?url=https://evil.example",
         ] {
             assert!(!is_of_client(uri), "{uri}");
         }

@@ -210,6 +210,14 @@ impl Used {
     ) {
         self.running.remove(&digest);
         if let Some(response) = response {
+            // Whoever has exchanged this token had received it, so no response with it was lost.
+            for (earlier, _) in &self.recent {
+                if let Some(refreshed) = self.refreshed.get_mut(earlier)
+                    && refreshed.grant == grant
+                {
+                    refreshed.response = None;
+                }
+            }
             let (response, grant) = (Some(response.clone()), grant.to_owned());
             self.refreshed.insert(digest, Refreshed { response, grant });
             self.recent.push_back((digest, unix));

@@ -184,6 +184,23 @@ fn a_code_is_for_its_client_and_used_once() {
     assert_eq!(status, 400);
 }
 
+/// RFC 9700, section 4.14.2: a refresh token that is used again after its successor was used may have been stolen.
+#[test]
+fn a_response_is_not_repeated_once_its_refresh_token_was_used() {
+    let mut world = World::new(&json!({}));
+    let id = world.register();
+    let code = world.sign_in(&id);
+    let (_, tokens) = world.redeem(&id, &code);
+    let first = tokens["refresh_token"].as_str().unwrap();
+    let (_, second) = world.refresh(&id, first);
+    assert_eq!(world.refresh(&id, first), (200, second.clone()), "it may have been lost");
+    let (status, third) = world.refresh(&id, second["refresh_token"].as_str().unwrap());
+    assert_eq!(status, 200);
+    let (status, refused) = world.refresh(&id, first);
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    assert_eq!(world.refresh(&id, third["refresh_token"].as_str().unwrap()).0, 400, "all ended");
+}
+
 #[test]
 fn a_refresh_token_rotates_and_a_lost_response_is_repeated() {
     let mut world = World::new(&json!({}));
