@@ -126,12 +126,12 @@ impl Follower {
             if !changed.is_empty() && next_listing <= clock::now() {
                 failed = self.register(&client, std::mem::take(&mut changed)).await;
                 next_listing = clock::now() + LISTING_PAUSE;
+                if failed.is_empty() {
+                    backoff = Backoff::new();
+                }
             }
             let watches_more = self.watched.watch(&client, &self.prefix).await;
             has_listed.send_replace(true);
-            if failed.is_empty() {
-                backoff = Backoff::new();
-            }
             let told = tokio::select! {
                 () = std::future::ready(()), if watches_more => self.connections.events.take(),
                 () = tokio::time::sleep_until(next_listing.into()), if !changed.is_empty() => {

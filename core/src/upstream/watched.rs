@@ -63,6 +63,7 @@ impl Watched {
                 Err(error) => self.warn(server, &error),
             }
         }
+        let before = self.others.single.len();
         for _ in 0..MAX_AT_ONCE {
             let Some(uri) = self.others.wanted.pop_front() else { break };
             match watch(client, std::slice::from_ref(&uri)).await {
@@ -74,7 +75,8 @@ impl Watched {
                 Err(error) => self.warn(server, &error),
             }
         }
-        if self.others.single.len() > MAX_SINGLE {
+        let single = self.others.single.len();
+        if single > before && single > MAX_SINGLE {
             let uris: Vec<_> = self.others.watched.iter().cloned().collect();
             match watch(client, &uris).await {
                 Ok(subscription) => {
