@@ -1,11 +1,16 @@
 //! Entries of an upstream server's lists are passed on whole, and updates of what its templates describe.
 
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
 use gudgeon::{Server, client::Target};
 use serde_json::{Value, json};
 
 use crate::support::{
     duplex::Peer,
-    http::{Answer, Mock, Seen, eventually, initialized},
+    http::{Answer, Mock, Seen, Step, eventually, initialized},
 };
 
 /// Answers as a server of 2025-11-25 with these lists.
@@ -13,8 +18,7 @@ fn listing(seen: &Seen, lists: &Value) -> Answer {
     match seen.rpc().as_str() {
         "initialize" => {
             let mut result = initialized("2025-11-25");
-            result["capabilities"] =
-                json!({"tools": {}, "resources": {"subscribe": true}, "prompts": {}});
+            result["capabilities"] = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}});
             seen.result(result)
         }
         "notifications/initialized" => Answer::empty(202),
@@ -29,7 +33,7 @@ fn listing(seen: &Seen, lists: &Value) -> Answer {
     }
 }
 
-/// Spec 2026-07-28, Basic, Messages: members of later revisions and of vendors are no error.
+/// Later revisions and vendors add members, which a server in between must not take away.
 #[tokio::test]
 async fn members_of_entries_that_no_revision_defines_pass_at_any_depth() {
     let lists = json!({
@@ -59,8 +63,7 @@ async fn members_of_entries_that_no_revision_defines_pass_at_any_depth() {
     }
 }
 
-/// Spec 2025-11-25, Server Features, Tools, Data Types: the input schema is one of an object. Clients refuse a whole list for one
-/// entry that is none.
+/// The schema of the protocol demands input schemas with `"type": "object"`. Some clients refuse a whole list for one other entry.
 #[tokio::test]
 async fn entries_that_would_make_a_list_unusable_are_left_out_and_the_others_stay() {
     let tool = |name: &str, more: Value| {
@@ -124,4 +127,26 @@ async fn each_resource_is_subscribed_once_although_their_server_refuses_some() {
     subscribed.sort_by_key(|uri| uris.iter().position(|known| known == uri));
     assert_eq!(subscribed, uris);
     assert!(named("resources/unsubscribe").iter().all(|uri| is_refused(uri)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_change_all_the_time_are_looked_at_in_intervals() {
+    let lists = json!({"tools": [], "resources": [], "prompts": [], "resourceTemplates": []});
+    let feed = Arc::new(Mutex::new(Vec::new()));
+    let fed = Arc::clone(&feed);
+    let upstream = Mock::start(move |seen| match seen.rpc().as_str() {
+        "GET" => Answer::events(vec![Step::Feed(Arc::clone(&fed))]),
+        _ => listing(seen, &lists),
+    })
+    .await;
+    let server = Server::new("house").mount_upstream("shelf", Target::url(&upstream.url).unwrap());
+    let _peer = Peer::legacy(&server).await;
+    let before = upstream.of("tools/list").len();
+    for _ in 0..100 {
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        feed.lock().unwrap().push(changed);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let looked = upstream.of("tools/list").len() - before;
+    assert!((2..=6).contains(&looked), "{looked}");
 }
