@@ -50,7 +50,7 @@ impl Recorder {
         let mut line = first_line(SystemTime::now(), Some(target));
         if let Some((first, last)) = ends {
             if serde_json::from_slice::<Header>(&first).is_err() {
-                let why = "there is a file, and it is no transcript".to_owned();
+                let why = "the file exists, and is not a transcript".to_owned();
                 return Err(failed(why).with_hint("give another file; nothing was changed"));
             }
             // The last line of a process that was killed may be incomplete.

@@ -53,7 +53,7 @@ pub struct EndpointServer {
     waiting: AtomicUsize,
 }
 
-/// Counts one who waits, until it is dropped.
+/// Counts one waiter, until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl EndpointServer {
@@ -407,7 +407,7 @@ impl EndpointServer {
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
     #[inline]
     pub(super) fn announce(&self, step: &Step) {
-        // Whoever waits counts before it looks under the lock, so it is seen here if it has not seen this change.
+        // A waiter is counted before it takes the lock to look at the state. One that is not counted yet will see this change.
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.ended.notify_waiters();
         }

@@ -78,7 +78,9 @@ fn with(known: &RawValue, unknown: &RawValue) -> Raw {
     if let Some(Members(mut known)) = members(known) {
         for (name, value) in unknown {
             match (items(&value), known.iter_mut().find(|(own, _)| *own == name)) {
-                (Some(whole), None) => known.extend(whole.into_iter().map(|it| (name.clone(), it))),
+                (Some(whole), None) => {
+                    known.extend(whole.into_iter().map(|value| (name.clone(), value)));
+                }
                 (None, Some((_, own))) => *own = with(own, &value),
                 (Some(_), Some(_)) | (None, None) => (),
             }

@@ -92,7 +92,7 @@ where
         }
     }
     let mut entry: T = serde_json::from_str(&Value::Object(text).to_string())
-        .map_err(|it| Error::misuse(format!("the changes are not valid: {it}")))?;
+        .map_err(|error| Error::misuse(format!("the changes are not valid: {error}")))?;
     entry.set_unknown(listed.unknown().cloned());
     Ok(entry)
 }

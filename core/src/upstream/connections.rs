@@ -49,7 +49,7 @@ pub(super) struct Connections {
     /// other call.
     first_uses: Arc<Semaphore>,
     more: Option<More>,
-    shares: Shares,
+    places: ClientPlaces,
     /// Held while connections are being closed.
     closing: Arc<tokio::sync::Mutex<()>>,
     pub(super) events: Arc<Events>,
@@ -65,9 +65,9 @@ struct More {
     idle: Mutex<Vec<(Client, Usage)>>,
 }
 
-/// The calls of each client that may have a connection for themselves.
+/// Limits the calls of each client that have a connection for themselves.
 #[derive(Default)]
-struct Shares(Mutex<HashMap<ClientKey, Weak<Semaphore>>>);
+struct ClientPlaces(Mutex<HashMap<ClientKey, Weak<Semaphore>>>);
 
 /// Changes that the server has told of, and resources that clients have subscribed to, since they were taken last.
 #[derive(Default)]
@@ -123,7 +123,7 @@ impl Connections {
             first_usage,
             first_uses: Arc::new(Semaphore::new(MAX_SHARING as usize)),
             more,
-            shares: Shares::default(),
+            places: ClientPlaces::default(),
             closing: Arc::default(),
             events,
         }))
@@ -157,7 +157,7 @@ impl Connections {
         }
         let share = match context.with_request(CallContext::client_key) {
             Some(client) if asking.is_some() => {
-                Some(self.shares.of(client).acquire_owned().await.map_err(|_| closed())?)
+                Some(self.places.of_client(client).acquire_owned().await.map_err(|_| closed())?)
             }
             _ => None,
         };
@@ -244,9 +244,9 @@ impl Connections {
     }
 }
 
-impl Shares {
+impl ClientPlaces {
     /// Returns the places of a client.
-    fn of(&self, client: ClientKey) -> Arc<Semaphore> {
+    fn of_client(&self, client: ClientKey) -> Arc<Semaphore> {
         let mut all = lock(&self.0);
         if let Some(places) = all.get(&client).and_then(Weak::upgrade) {
             return places;
@@ -385,9 +385,9 @@ mod tests {
 
     #[test]
     fn one_client_leaves_connections_for_others_and_takes_no_memory_once_it_is_gone() {
-        let shares = Shares::default();
+        let places = ClientPlaces::default();
         let client = |number: u8| ClientKey::of(None, Some([10, 0, 0, number].into())).unwrap();
-        let take = |number| shares.of(client(number)).try_acquire_owned();
+        let take = |number| places.of_client(client(number)).try_acquire_owned();
         let held: Vec<_> = (0..MAX_OF_ONE_CLIENT).map(|_| take(1).unwrap()).collect();
         assert!(take(1).is_err() && MAX_OF_ONE_CLIENT < 1 + MAX_MORE);
         let other = take(2);
@@ -396,7 +396,7 @@ mod tests {
         assert!(take(1).is_ok());
         drop(other);
         drop(take(3));
-        assert_eq!(lock(&shares.0).len(), 1);
+        assert_eq!(lock(&places.0).len(), 1);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Watched {
         !self.others.wanted.is_empty()
     }
 
-    /// Returns the next resource that was updated; `None` if a subscription has ended. Without any there is none.
+    /// Waits for the next resource that is updated. Returns `None` if a subscription failed.
     pub(super) async fn next_update(&mut self) -> Option<String> {
         let single = self.others.single.iter_mut();
         let all = single.chain(&mut self.others.together).chain(&mut self.of_list);

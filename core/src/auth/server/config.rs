@@ -42,8 +42,7 @@ pub struct AuthConfig {
 
 /// Functions of the host that verify tokens.
 pub trait Verifier: Send + Sync {
-    /// Calls the function with this place in the list of methods. Dropping `reply` refuses
-    /// the request.
+    /// Calls the function with this place in the list of methods. Dropping `reply` refuses the request.
     fn verify(
         &self,
         method: usize,

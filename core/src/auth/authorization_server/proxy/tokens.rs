@@ -210,7 +210,7 @@ impl Used {
     ) {
         self.running.remove(&digest);
         if let Some(response) = response {
-            // Whoever has exchanged this token had received it, so no response with it was lost.
+            // The client has received this token, so the response that brought it was not lost and is never repeated.
             for (earlier, _) in &self.recent {
                 if let Some(refreshed) = self.refreshed.get_mut(earlier)
                     && refreshed.grant == grant
