@@ -133,9 +133,9 @@ async fn each_resource_is_subscribed_once_although_their_server_refuses_some() {
 async fn lists_that_change_all_the_time_are_looked_at_in_intervals() {
     let lists = json!({"tools": [], "resources": [], "prompts": [], "resourceTemplates": []});
     let feed = Arc::new(Mutex::new(Vec::new()));
-    let fed = Arc::clone(&feed);
+    let events = Arc::clone(&feed);
     let upstream = Mock::start(move |seen| match seen.rpc().as_str() {
-        "GET" => Answer::events(vec![Step::Feed(Arc::clone(&fed))]),
+        "GET" => Answer::events(vec![Step::Feed(Arc::clone(&events))]),
         _ => listing(seen, &lists),
     })
     .await;
