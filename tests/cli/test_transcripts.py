@@ -74,7 +74,7 @@ def test_a_recording_is_continued_and_other_files_are_kept(gudgeon, shelf, recor
     other = gudgeon.folder / "notes.txt"
     other.write_text("mine\n")
     outcome = gudgeon("record", shelf, other)
-    assert outcome.code == 10 and "no transcript" in outcome.err and other.read_text() == "mine\n"
+    assert outcome.code == 10 and "not a transcript" in outcome.err and other.read_text() == "mine\n"
 
 
 def test_a_folder_that_is_missing_or_read_only_is_an_error(gudgeon, shelf):
@@ -216,7 +216,7 @@ def test_a_server_that_ends_or_does_not_answer_differs(gudgeon, recorded):
     ("text", "wanted"),
     [
         ("", "no messages"),
-        ("hello\n", "line 1: this is no transcript"),
+        ("hello\n", "line 1: this is not a transcript"),
         ('{"transcript":2}\n', "line 1: version 2"),
         ('{"transcript":1}\n{"from":"client","message":{}}\n{"from":"client","mess', "line 3: EOF"),
         ('{"transcript":1}\n{"from":"nobody","message":{}}\n', "line 2: unknown variant"),

@@ -110,7 +110,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<Entry>>, Failure> {
             continue;
         }
         if !has_header {
-            let why = "this is no transcript: its first line is no header".into();
+            let why = "this is not a transcript: its first line is not a header".into();
             return Err(broken(number, why));
         }
         let line: Line<'_> =

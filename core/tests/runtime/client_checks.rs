@@ -4,6 +4,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     time::Duration,
 };
@@ -14,6 +15,7 @@ use gudgeon::{
     protocol::Tool,
 };
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
 
 use crate::support::{
     asking_server::{ERAS, accept, asking, form},
@@ -94,32 +96,48 @@ async fn the_check_of_a_result_stalls_no_other_connection() {
     ping_during_a_call(client_of_a_tool_with_a_long_check().await).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
+/// The only thread for long work is occupied, so that no check can end, however fast the machine is.
+#[test]
+fn the_check_of_a_result_counts_in_the_time_limits_of_the_call() {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .max_blocking_threads(1)
+        .build()
+        .expect("a runtime");
+    let (release, released) = mpsc::channel::<()>();
+    runtime.block_on(async move {
+        let (client, received) = client_of_a_tool_with_a_long_check().await;
+        drop(tokio::task::spawn_blocking(move || released.recv()));
+        for is_total in [false, true] {
+            a_check_that_does_not_end(&client, &received, is_total).await;
+        }
+        drop(release);
+    });
+}
+
+async fn a_check_that_does_not_end(client: &Client, received: &AtomicBool, is_total: bool) {
     const LIMIT: Duration = Duration::from_secs(5);
-    let (client, received) = client_of_a_tool_with_a_long_check().await;
-    for is_total in [false, true] {
-        received.store(false, Ordering::SeqCst);
-        let limited = client.with_options(|it| {
-            let limit = if is_total { &mut it.max_timeout } else { &mut it.timeout };
-            *limit = Some(LIMIT);
-        });
-        let call = tokio::spawn(async move { limited.call_tool("t", ()).await });
-        while !received.load(Ordering::SeqCst) {
+    received.store(false, Ordering::SeqCst);
+    let limited = client.with_options(|options| {
+        let limit = if is_total { &mut options.max_timeout } else { &mut options.timeout };
+        *limit = Some(LIMIT);
+    });
+    let call = tokio::spawn(async move { limited.call_tool("t", ()).await });
+    while !received.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    // More than the tasks need that take the message to the check; all of them are on this thread.
+    let few_turns = async || {
+        for _ in 0..1_000 {
             tokio::task::yield_now().await;
         }
-        // Many times fewer than a check takes, and more than other tasks need to begin it.
-        let few_turns = async || {
-            for _ in 0..1_000 {
-                tokio::task::yield_now().await;
-            }
-        };
-        few_turns().await;
-        assert!(!call.is_finished(), "the check takes longer");
-        tokio::time::advance(LIMIT).await;
-        few_turns().await;
-        assert!(call.is_finished(), "it is waited for");
-        let error = call.await.expect("no panic").expect_err("the limit is over");
-        assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-    }
+    };
+    few_turns().await;
+    assert!(!call.is_finished(), "the check has not ended");
+    tokio::time::advance(LIMIT).await;
+    few_turns().await;
+    assert!(call.is_finished(), "it is waited for");
+    let error = call.await.expect("no panic").expect_err("the limit is over");
+    assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
 }
