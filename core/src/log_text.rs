@@ -29,7 +29,7 @@ pub(crate) fn beginning(text: &str, max: usize) -> &str {
 }
 
 /// Returns whether a character is not shown as a letter, sign or space: a control character, one that ends a line, changes the
-/// direction of writing, or has no width, such as those of which hidden text is made.
+/// direction of writing, or is blank without being a space, such as those of which hidden text is made.
 pub fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -43,6 +43,7 @@ pub fn is_invisible(character: char) -> bool {
                 | '\u{200b}'..='\u{200f}'
                 | '\u{2028}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
+                | '\u{2800}'
                 | '\u{3164}'
                 | '\u{feff}'
                 | '\u{ffa0}'

@@ -32,15 +32,15 @@ use crate::{arguments::Command, failure::Failure};
 /// Runs a command; returns the exit code.
 pub async fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::List(arguments) => list::run(arguments).await,
-        Command::Call(arguments) => call::run(arguments).await,
-        Command::Read(arguments) => read::run(arguments).await,
+        Command::List(arguments) => Box::pin(list::run(arguments)).await,
+        Command::Call(arguments) => Box::pin(call::run(arguments)).await,
+        Command::Read(arguments) => Box::pin(read::run(arguments)).await,
         Command::Prompt(arguments) => Box::pin(prompt::run(arguments)).await,
-        Command::Complete(arguments) => complete::run(arguments).await,
+        Command::Complete(arguments) => Box::pin(complete::run(arguments)).await,
         Command::Listen(arguments) => listen::run(arguments).await,
         Command::Inspect(arguments) => inspect::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
-        Command::Ping(arguments) => ping::run(arguments).await,
+        Command::Ping(arguments) => Box::pin(ping::run(arguments)).await,
         Command::Install(arguments) => install::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Discover(arguments) => discover::run(&arguments),

@@ -50,7 +50,7 @@ pub struct ClientBuilder {
     questions: Questions,
     proxies: ProxyEnvironment,
     connect: Option<Connect>,
-    keeps_trying: bool,
+    pub(super) keeps_trying: bool,
 }
 
 /// A client with valid options that is not connected.
@@ -289,6 +289,14 @@ impl ClientBuilder {
     pub fn for_group(mut self) -> Self {
         self.keeps_trying = true;
         self.options(|it| it.restart = true)
+    }
+
+    /// Begins each line that the server's process writes to standard error with this name, because several servers write there.
+    pub(crate) fn stderr_named(mut self, name: &str) -> Self {
+        if let Target::Command(command) = self.target {
+            self.target = Target::Command(command.stderr_named(name));
+        }
+        self
     }
 
     /// Checks the options. Errors if they are invalid.

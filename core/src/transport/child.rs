@@ -1,7 +1,7 @@
 //! A server that runs as a child process, connected by its standard streams.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fmt,
     path::{Path, PathBuf},
@@ -10,16 +10,18 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    process::{Child, ChildStderr},
-    task::JoinHandle,
-};
+use tokio::{process::Child, task::JoinHandle};
 
-use super::{Link, environment::inherited, masked};
+use super::{
+    Link,
+    child_stderr::{Forwarding, Tail, follow},
+    environment::inherited,
+    masked,
+};
 use crate::{
     driver::boxed,
     error::{Error, ErrorKind},
+    log_text::single_line,
 };
 
 /// The time for a server to exit by itself, and again after SIGTERM.
@@ -28,8 +30,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const SHORT_GRACE: Duration = Duration::from_millis(200);
 /// The time to wait for the exit status of a server that closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
-const KEPT_LINES: usize = 20;
-const KEPT_LINE_BYTES: usize = 2_000;
 
 /// A program to start as a server, with its arguments, environment and working directory.
 #[derive(Clone, Eq, PartialEq)]
@@ -38,7 +38,7 @@ pub struct Command {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     folder: Option<PathBuf>,
-    is_quiet: bool,
+    stderr: Forwarding,
     /// The name in errors, instead of the program and its arguments.
     name: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Command {
             arguments: Vec::new(),
             environment: Vec::new(),
             folder: None,
-            is_quiet: false,
+            stderr: Forwarding::default(),
             name: None,
         }
     }
@@ -82,7 +82,16 @@ impl Command {
     /// Stops forwarding the server's standard error to that of this process. Errors still include its last lines.
     #[must_use]
     pub fn quiet(mut self) -> Self {
-        self.is_quiet = true;
+        self.stderr = Forwarding::No;
+        self
+    }
+
+    /// Begins each line of the standard error that is forwarded with this name, because several servers write there.
+    #[must_use]
+    pub(crate) fn stderr_named(mut self, name: &str) -> Self {
+        if self.stderr != Forwarding::No {
+            self.stderr = Forwarding::Named(single_line(name).into_owned());
+        }
         self
     }
 
@@ -127,10 +136,11 @@ impl Command {
         let output = child.stdin.take().ok_or_else(missing)?;
         let input = child.stdout.take().ok_or_else(missing)?;
         let tail = Arc::new(Mutex::new(Tail::default()));
+        let forwarding = self.stderr.clone();
         let stderr = child
             .stderr
             .take()
-            .map(|it| tokio::spawn(boxed(follow(it, Arc::clone(&tail), !self.is_quiet))));
+            .map(|stderr| tokio::spawn(boxed(follow(stderr, Arc::clone(&tail), forwarding))));
         let process = Process {
             group: child.id().map(Group::new),
             child,
@@ -424,65 +434,9 @@ fn status_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_default()
 }
 
-/// The last lines of a stream, each truncated to a maximum length.
-#[derive(Debug, Default)]
-struct Tail {
-    lines: VecDeque<Vec<u8>>,
-    is_mid_line: bool,
-}
-
-impl Tail {
-    fn push(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|it| *it == b'\n') {
-            if !self.is_mid_line {
-                if self.lines.len() == KEPT_LINES {
-                    self.lines.pop_front();
-                }
-                self.lines.push_back(Vec::new());
-            }
-            self.is_mid_line = !piece.ends_with(b"\n");
-            if let Some(line) = self.lines.back_mut() {
-                let room = KEPT_LINE_BYTES.saturating_sub(line.len());
-                line.extend_from_slice(&piece[..piece.len().min(room)]);
-            }
-        }
-    }
-
-    fn text(&self) -> String {
-        let lines: Vec<_> =
-            self.lines.iter().map(|it| String::from_utf8_lossy(it).trim_end().to_owned()).collect();
-        lines.join("\n")
-    }
-}
-
-async fn follow(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>, forward: bool) {
-    let mut buffer = vec![0; 8 * 1024];
-    let mut ours = tokio::io::stderr();
-    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        tail.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
-        if forward {
-            let _ = ours.write_all(&buffer[..read]).await;
-            let _ = ours.flush().await;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_tail_is_bounded_in_lines_and_in_bytes() {
-        let mut tail = Tail::default();
-        for number in 0..100 {
-            tail.push(format!("line {number}\nx").as_bytes());
-            tail.push(&[b'y'; 5_000]);
-            tail.push(b"\n");
-        }
-        assert!(tail.lines.len() == KEPT_LINES);
-        assert!(tail.lines.iter().all(|it| it.len() <= KEPT_LINE_BYTES));
-        assert!(tail.text().contains("line 99\nxyyy"));
-    }
 
     #[test]
     fn the_values_of_environment_variables_are_not_shown() {

@@ -6,6 +6,7 @@ pub(crate) mod authorization_server;
 mod byte_stream;
 #[cfg(feature = "client")]
 pub(crate) mod child;
+mod child_stderr;
 mod custom;
 #[cfg(feature = "client")]
 pub(crate) mod dial;

@@ -185,7 +185,7 @@ impl Connections {
         let idle = lock(&more.idle).pop();
         let (client, usage) = match idle {
             Some(idle) => idle,
-            None => Box::pin(more.connect()).await?,
+            None => Box::pin(more.connect(&self.name)).await?,
         };
         Ok(Lease {
             client,
@@ -259,9 +259,10 @@ impl ClientPlaces {
 }
 
 impl More {
-    async fn connect(&self) -> Result<(Client, Usage), Error> {
+    async fn connect(&self, name: &str) -> Result<(Client, Usage), Error> {
         let usage = Usage::default();
-        Ok((used((self.make)()?, &usage).connect().await?, usage))
+        let builder = (self.make)()?.stderr_named(name);
+        Ok((used(builder, &usage).connect().await?, usage))
     }
 }
 

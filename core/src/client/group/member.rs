@@ -42,6 +42,7 @@ impl Member {
     /// Returns an unconnected member. `builder` is one of [`ClientBuilder::for_group`], or else the client does not try
     /// again. Errors if the options of the client are invalid.
     pub fn new(name: String, builder: ClientBuilder) -> Result<Arc<Self>, Error> {
+        let builder = if builder.keeps_trying { builder.stderr_named(&name) } else { builder };
         Ok(Self::with(name, Some(builder.prepare()?), State::default()))
     }
 

@@ -317,13 +317,13 @@ impl OAuthProxy {
         issuer: &str,
     ) -> Response {
         let request = &sign_in.request;
-        let name = escape(&displayed(request.client_name.as_deref().unwrap_or("A program")));
+        let name = escape(&displayed(request.client_name.as_deref().unwrap_or_default()));
         let who = match client_id.starts_with("https://") {
             true => format!(
                 "It is described at <b>{}</b>.",
                 escape(&host_of(client_id).unwrap_or_default())
             ),
-            false => "It gave this name itself.".to_owned(),
+            false => "It chose its name itself.".to_owned(),
         };
         let back = match host_of(&request.redirect.uri) {
             Some(host) => format!("Your browser then returns to <b>{}</b>.", escape(&host)),
@@ -415,9 +415,12 @@ fn host_of(url: &str) -> Option<String> {
     WebUrl::parse(url).ok().map(|url| url.authority())
 }
 
-/// Returns the start of a name, without characters that are invisible or change the direction of text.
+/// Returns the start of a name, without characters that are invisible or change the direction of text. In place of one that
+/// shows nothing it returns words.
 fn displayed(name: &str) -> String {
-    name.chars().filter(|letter| !is_invisible(*letter)).take(MAX_NAME).collect()
+    let shown = name.chars().filter(|letter| !is_invisible(*letter)).take(MAX_NAME);
+    let shown = shown.collect::<String>().trim().to_owned();
+    if shown.is_empty() { "A program without a name".into() } else { shown }
 }
 
 /// Returns the value of the cookie of a sign-in.

@@ -111,6 +111,20 @@ fn the_page_is_not_framed_and_shows_the_names_as_text() {
 }
 
 #[test]
+fn a_name_that_shows_nothing_is_said_to_be_none() {
+    let mut world = World::new(&json!({}));
+    let invisible = ["", " \t", "\u{3000}\u{2003}", "\u{2800}\u{200b}", "\u{3164} \u{ad}\n"];
+    let with_long_start = format!("{}evil", "\u{2003}".repeat(200));
+    for name in invisible.into_iter().chain([&*with_long_start]) {
+        let metadata = json!({ "client_name": name, "redirect_uris": [BACK] });
+        let (_, client) = world.register_with(&metadata);
+        let page = world.authorize(client["client_id"].as_str().unwrap(), "");
+        let text = String::from_utf8(page.body).unwrap();
+        assert!(text.contains("<b>A program without a name</b> wants"), "{name:?}: {text}");
+    }
+}
+
+#[test]
 fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
     let mut world = World::new(&json!({}));
     let id = world.register();
