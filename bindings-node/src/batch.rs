@@ -345,7 +345,7 @@ impl Batches {
 
     /// Returns the last batch, or a new one if that is full.
     fn last_batch(&mut self) -> &mut String {
-        if self.waiting.back().is_none_or(|it| it.len() > BATCH) {
+        if self.waiting.back().is_none_or(|batch| batch.len() > BATCH) {
             self.waiting.push_back(String::with_capacity(1024));
         }
         let last = self.waiting.len() - 1;

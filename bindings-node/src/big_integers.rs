@@ -174,7 +174,7 @@ mod tests {
         #[test]
         fn rows_of_digits_are_found_wherever_they_are(before in ".{0,40}", row in 1_usize..40, after in ".{0,40}") {
             let text = format!("{before}{}{after}", "7".repeat(row));
-            let longest = text.split(|it: char| !it.is_ascii_digit()).map(str::len).max();
+            let longest = text.split(|letter: char| !letter.is_ascii_digit()).map(str::len).max();
             prop_assert_eq!(has_long_digits(text.as_bytes()), longest >= Some(DIGITS));
         }
     }

@@ -20,8 +20,8 @@ struct ServerOptions {
 /// The declaration of a server, and its limit for one message in bytes.
 pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     let mut facts = ServerFacts::declared(declaration.as_bytes())?;
-    let options: ServerOptions = serde_json::from_str(declaration).map_err(|it| {
-        Error::misuse(format!("the declaration of this server can't be read: {it}"))
+    let options: ServerOptions = serde_json::from_str(declaration).map_err(|error| {
+        Error::misuse(format!("the declaration of this server can't be read: {error}"))
     })?;
     facts.debug = shows_errors(facts.debug);
     facts.request_state_keys = state_keys(options.request_state_keys)?;

@@ -72,7 +72,8 @@ pub(crate) fn head(method: &str, target: &str, headers: &str) -> Parts {
     let mut lines = headers.split('\n');
     while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { continue };
-        let bytes: Vec<u8> = value.chars().map(|it| u8::try_from(it).unwrap_or(b'?')).collect();
+        let bytes: Vec<u8> =
+            value.chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect();
         let value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static("?"));
         head.headers.append(name, value);
     }

@@ -111,7 +111,7 @@ fn has_external_strings(env: Env) -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
         let version = env.get_node_version();
-        version.is_ok_and(|it| (it.major, it.minor) >= FIRST_WITH_EXTERNAL)
+        version.is_ok_and(|version| (version.major, version.minor) >= FIRST_WITH_EXTERNAL)
     })
 }
 

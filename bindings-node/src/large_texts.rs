@@ -90,7 +90,7 @@ mod tests {
         let mut rest = input.to_owned();
         let taken = LargeTexts::take_out_of(&mut rest);
         assert!(taken.is_some() || rest == input);
-        taken.map(|it| (rest, it))
+        taken.map(|texts| (rest, texts))
     }
 
     fn text_of(text: LargeText) -> String {

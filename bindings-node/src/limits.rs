@@ -42,7 +42,7 @@ impl NativeRateLimit {
         client: String,
         remote: Option<String>,
     ) -> Option<Rejected> {
-        let remote = remote.and_then(|it| it.parse().ok());
+        let remote = remote.and_then(|address| address.parse().ok());
         let caller = Caller { principal: principal.as_deref(), remote, client: &client };
         self.0.admit(now, &method, caller).err().map(Rejected::from)
     }

@@ -97,7 +97,7 @@ impl NativeListening {
         config.auth = auth;
         let options = ListenOptions { max_message, ..given.listen() };
         let runtime = runtime(given.io_threads.unwrap_or(1))
-            .map_err(|it| error::io("no thread could be started to listen with", it))?;
+            .map_err(|error| error::io("no thread could be started to listen with", error))?;
         let (shared, listens) = served.open(|components| {
             let listens = Arc::new(Listens {
                 server: EndpointServer::new(components, config),

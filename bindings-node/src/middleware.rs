@@ -46,7 +46,7 @@ impl NativeMiddleware {
     ) -> napi::Result<String> {
         let kind: HandlerKind = kind.parse().map_err(misuse)?;
         let reply = reply::outcome(&reply_kind.to_string(), &payload, &mut [])
-            .map_err(|it| misuse(Error::misuse(format!("{it:?}"))))?;
+            .map_err(|error| misuse(Error::misuse(format!("{error:?}"))))?;
         kind.result(&uri, mime_type.as_deref(), reply).map_err(misuse)
     }
 

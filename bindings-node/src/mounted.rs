@@ -118,14 +118,14 @@ impl NativeMounted {
             head.extensions.insert(Arc::new(principal_from(&principal)?));
         }
         if let Some(NativeArrival { address, port, prefix, is_encrypted }) = arrival {
-            let is_loopback = |it: IpAddr| it.to_canonical().is_loopback();
-            let via_loopback = address.is_none_or(|it| it.parse().is_ok_and(is_loopback));
+            let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+            let via_loopback = address.is_none_or(|address| address.parse().is_ok_and(is_loopback));
             head.extensions.insert(Arrival { via_loopback, port });
             head.extensions.insert(MountPoint { prefix, is_encrypted });
         }
         Ok(match self.server.admission().head(head) {
             Ok(mut head) => {
-                if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
+                if let Some(remote) = remote.and_then(|address| address.parse().ok()) {
                     head.set_remote(remote);
                 }
                 lock(&self.admitted).insert(integer(number), Admitted { head, body: None });
@@ -187,7 +187,7 @@ impl NativeMounted {
         let Admitted { head, body } = all.get_mut(&integer(number)).ok_or_else(not_being_read)?;
         let body = body.get_or_insert_with(|| IncomingBody::new(&self.server, head));
         let bytes = usize::try_from(integer(bytes)).unwrap_or(usize::MAX);
-        Ok(body.received(bytes).ok().map(|it| it.as_secs_f64() * 1000.0))
+        Ok(body.received(bytes).ok().map(|time| time.as_secs_f64() * 1000.0))
     }
 
     /// Returns the response to a request whose head was admitted and whose body is `too long`, `too slow`, `too much`, as
@@ -226,7 +226,7 @@ impl NativeMounted {
     #[napi(catch_unwind)]
     pub fn take_parts(&self) -> Vec<NativePart> {
         let parts = std::mem::take(&mut *lock(&self.waiting.parts));
-        parts.into_iter().map(|it| self.hand_over(it)).collect()
+        parts.into_iter().map(|part| self.hand_over(part)).collect()
     }
 
     /// Returns the milliseconds until `tick` must be called, if that is earlier than reported before.
@@ -261,7 +261,7 @@ impl NativeMounted {
         // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
         let auth = AuthRuntime::start(&endpoint)
-            .map_err(|it| io("no thread could be started to authenticate callers", it))?;
+            .map_err(|error| io("no thread could be started to authenticate callers", error))?;
         let (admitted, threads, unread) = Default::default();
         Ok(Self { shared, server: endpoint, waiting, admitted, threads, auth, unread })
     }
@@ -385,6 +385,6 @@ impl fmt::Debug for Mounted {
 
 /// Reads a principal from JSON.
 pub(crate) fn principal_from(json: &str) -> napi::Result<Principal> {
-    let invalid = |it| misuse(Error::misuse(format!("the principal is invalid: {it}")));
+    let invalid = |error| misuse(Error::misuse(format!("the principal is invalid: {error}")));
     serde_json::from_str(json).map_err(invalid)
 }

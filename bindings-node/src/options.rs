@@ -37,7 +37,7 @@ impl NativeOptions {
     ) -> napi::Result<Option<(String, bool)>> {
         let taker: Taker = taker.parse().map_err(misuse)?;
         let checked = options::check(Language::TypeScript, taker, &place, &name, &Js(value));
-        Ok(checked.err().map(|it| (it.message, it.shows_value)))
+        Ok(checked.err().map(|error| (error.message, error.shows_value)))
     }
 
     /// Errors if the values of HTTP options, as JSON, don't fit their purpose, such as a host that matches no request.
@@ -83,11 +83,12 @@ impl Given for Js<'_> {
     }
 
     fn has_method(&self, name: &str) -> bool {
-        let member = |it: Object<'_>| it.get_named_property::<Unknown<'_>>(name)?.get_type();
+        let member =
+            |object: Object<'_>| object.get_named_property::<Unknown<'_>>(name)?.get_type();
         self.value() == Value::Object
             && Object::from_unknown(self.0)
                 .and_then(member)
-                .is_ok_and(|it| it == ValueType::Function)
+                .is_ok_and(|kind| kind == ValueType::Function)
     }
 }
 

@@ -94,13 +94,14 @@ fn wait(
 ) -> Ready {
     let mut fds = vec![PollFd::new(wake_ups, PollFlags::IN)];
     // Ready only once nobody reads it any more.
-    fds.extend(output.map(|it| PollFd::new(it, PollFlags::empty())));
-    fds.extend(input.map(|it| PollFd::new(it, PollFlags::IN)));
+    fds.extend(output.map(|output| PollFd::new(output, PollFlags::empty())));
+    fds.extend(input.map(|input| PollFd::new(input, PollFlags::IN)));
     // Rounded up, so that the deadline has come when the wait is over.
-    let timeout =
-        timeout.map(|it| it + Duration::from_millis(1)).and_then(|it| Timespec::try_from(it).ok());
+    let timeout = timeout
+        .map(|timeout| timeout + Duration::from_millis(1))
+        .and_then(|timeout| Timespec::try_from(timeout).ok());
     let count = poll(&mut fds, timeout.as_ref()).unwrap_or(0);
-    let is_ready = |at: usize| count > 0 && fds.get(at).is_some_and(|it| !it.revents().is_empty());
+    let is_ready = |at: usize| count > 0 && fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
     let at_input = fds.len() - 1;
     Ready {
         input: input.is_some() && is_ready(at_input),

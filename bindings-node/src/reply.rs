@@ -44,7 +44,7 @@ pub(crate) fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result
         kind::QUESTIONS => Ok(Reply::Questions(text())),
         kind::TEXT_BESIDE => {
             let index: Option<usize> = payload.parse().ok();
-            let text = index.and_then(|it| texts.get_mut(it)).map(std::mem::take);
+            let text = index.and_then(|index| texts.get_mut(index)).map(std::mem::take);
             text.map(Reply::Text).ok_or_else(|| invalid("a string is missing"))
         }
         kind::FAILURE => Err(Failure::described(payload.as_bytes())),

@@ -19,14 +19,14 @@ impl NativeSchema {
     /// Errors if the schema can't be used; the message names the place in it and the fix.
     #[napi(constructor, catch_unwind)]
     pub fn new(schema: String) -> napi::Result<Self> {
-        Schema::compile(&schema).map(Self).map_err(|it| misuse(Error::misuse(it.to_string())))
+        Schema::compile(&schema).map(Self).map_err(|error| misuse(Error::misuse(error.to_string())))
     }
 
     /// Returns the problem of a value given as JSON; null if it is valid.
     #[napi(catch_unwind)]
     pub fn violation(&self, value: String) -> Option<String> {
         match serde_json::from_str(&value) {
-            Ok(value) => self.0.check(&value).err().map(|it| it.to_string()),
+            Ok(value) => self.0.check(&value).err().map(|violation| violation.to_string()),
             Err(error) => Some(error.to_string()),
         }
     }
@@ -40,7 +40,7 @@ impl NativeSchema {
         is_required: bool,
     ) -> napi::Result<(String, bool)> {
         let schema = serde_json::from_str(&schema)
-            .map_err(|it| misuse(Error::misuse(format!("the schema can't be read: {it}"))))?;
+            .map_err(|error| misuse(Error::misuse(format!("the schema can't be read: {error}"))))?;
         let reading = reading.parse().map_err(misuse)?;
         let form = asking::form_schema(&schema, reading, Some(is_required));
         Ok((form.schema.to_string(), form.is_value))
@@ -64,16 +64,16 @@ impl NativeSchema {
     #[napi(catch_unwind)]
     pub fn target(schema: String, reference: String) -> Option<String> {
         let schema = serde_json::from_str(&schema).ok()?;
-        schema::target(&schema, &reference).map(|it| json!(it).to_string())
+        schema::target(&schema, &reference).map(|target| json!(target).to_string())
     }
 
     /// Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.
     /// Errors if it is recursive.
     #[napi(catch_unwind)]
     pub fn portable(schema: String) -> napi::Result<String> {
-        let unusable = |it: String| misuse(Error::misuse(it));
-        let schema = serde_json::from_str(&schema).map_err(|it| unusable(it.to_string()))?;
-        let written = schema::portable(&schema).map_err(|it| unusable(it.to_string()))?;
+        let unusable = |message: String| misuse(Error::misuse(message));
+        let schema = serde_json::from_str(&schema).map_err(|error| unusable(error.to_string()))?;
+        let written = schema::portable(&schema).map_err(|error| unusable(error.to_string()))?;
         Ok(Value::Object(written).to_string())
     }
 

@@ -184,7 +184,7 @@ impl NativeServer {
     pub fn list(&self, kind: String) -> napi::Result<String> {
         let components = self.served.components();
         let list = components.list(List::of_kind(&kind).map_err(misuse)?);
-        let all: Vec<_> = list.keys().iter().filter_map(|it| list.listed(it)).collect();
+        let all: Vec<_> = list.keys().iter().filter_map(|key| list.listed(key)).collect();
         Ok(format!("[{}]", all.join(",")))
     }
 
@@ -196,8 +196,9 @@ impl NativeServer {
     /// `changes` is a JSON object; null removes a member.
     #[napi(catch_unwind)]
     pub fn update(&self, kind: String, key: String, changes: String) -> napi::Result<()> {
-        let changes: Changes = serde_json::from_str(&changes)
-            .map_err(|it| misuse(Error::misuse(format!("the changes can't be read: {it}"))))?;
+        let changes: Changes = serde_json::from_str(&changes).map_err(|error| {
+            misuse(Error::misuse(format!("the changes can't be read: {error}")))
+        })?;
         self.change_list(&kind, |list| list.update(&key, &changes).map(|()| true))
     }
 
@@ -234,8 +235,9 @@ impl NativeServer {
         if STDIO_TAKEN.swap(true, Ordering::SeqCst) {
             return Err(misuse(Error::misuse("this process serves stdio already: one server can")));
         }
-        let (input, output) = stdio::take()
-            .map_err(|it| io("standard input and output can't be taken for the protocol", it))?;
+        let (input, output) = stdio::take().map_err(|error| {
+            io("standard input and output can't be taken for the protocol", error)
+        })?;
         stream::open(&self.served, input, output, self.max_message, wake)
     }
 

@@ -142,7 +142,7 @@ impl Shared {
         let Some(io) = self.io() else { return };
         let runs: Vec<RunId> = {
             let batches = lock(&self.batches);
-            slots.filter(|it| batches.context(*it).is_some()).map(RunId).collect()
+            slots.filter(|slot| batches.context(*slot).is_some()).map(RunId).collect()
         };
         let mut work = Work::default();
         for run in runs {

@@ -57,7 +57,7 @@ pub(crate) fn open_memory(
     wake: Wake<true>,
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<NativeWorkQueue> {
-    let failed = |it| io("no socket pair could be made", it);
+    let failed = |error| io("no socket pair could be made", error);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
@@ -135,7 +135,7 @@ fn attach<const WEAK: bool>(
     wake: Wake<WEAK>,
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
-    let (wake_ups, waker) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
+    let (wake_ups, waker) = std::io::pipe().map_err(|error| io("no pipe could be made", error))?;
     let (shared, stream) = served.open(|components| {
         let connection = match test {
             None => StreamConnection::new(components, output),
@@ -170,5 +170,5 @@ fn read_in_thread(
         }
     };
     let builder = thread::Builder::new().name("gudgeon-reader".into());
-    builder.spawn(read).map(drop).map_err(|it| io("no thread could be started to read", it))
+    builder.spawn(read).map(drop).map_err(|error| io("no thread could be started to read", error))
 }

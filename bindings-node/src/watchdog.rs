@@ -34,7 +34,7 @@ impl NativeWatchdog {
     #[napi(constructor, catch_unwind)]
     pub fn new() -> napi::Result<Self> {
         let watchdog = Watchdog::new(|status: c_int| raw::_exit(status), AFTER_SECOND);
-        watchdog.receive_signals(|| ()).map_err(|it| io("signals can't be received", it))?;
+        watchdog.receive_signals(|| ()).map_err(|error| io("signals can't be received", error))?;
         Ok(Self { watchdog })
     }
 
@@ -46,7 +46,7 @@ impl NativeWatchdog {
         let grace = Duration::try_from_secs_f64(grace.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
         let watched = Arc::downgrade(shared);
         self.watchdog.watch(grace, move || {
-            let io = watched.upgrade().and_then(|it| it.io());
+            let io = watched.upgrade().and_then(|shared| shared.io());
             io.map(|io| io.endpoint().running()).unwrap_or_default()
         });
         shared.end_with(self.watchdog.clone());

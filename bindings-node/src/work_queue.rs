@@ -57,7 +57,7 @@ impl NativeWorkQueue {
         index: u32,
     ) -> napi::Result<Option<JsString<'a>>> {
         let text = self.shared.take_text(integer(slot), index as usize);
-        text.map(|it| it.into_js(env)).transpose()
+        text.map(|text| text.into_js(env)).transpose()
     }
 
     /// Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.
@@ -126,7 +126,7 @@ impl NativeWorkQueue {
     pub fn answer(&self, slot: f64, key: String, method: String, params: String) -> Option<String> {
         let batches = lock(&self.shared.batches);
         let answers = &batches.context(integer(slot))?.answers;
-        answers.get(&key, Method::parse(&method)?, &params).map(|it| it.get().to_owned())
+        answers.get(&key, Method::parse(&method)?, &params).map(|answer| answer.get().to_owned())
     }
 
     /// Rejects the answer that came with the call because of `problem`. Returns the failure as JSON if the question
@@ -189,7 +189,8 @@ impl NativeWorkQueue {
     /// Closes the call's response stream; the client reconnects for the answer, after this many milliseconds if given.
     #[napi(catch_unwind)]
     pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
-        let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
+        let retry =
+            retry.and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
         self.on_behalf_of(slot, |endpoint, run| {
             endpoint.close_stream(run, retry);
             Work::default()
@@ -199,7 +200,7 @@ impl NativeWorkQueue {
     /// Returns `true` if a handler may send more.
     #[napi(catch_unwind)]
     pub fn has_room(&self) -> bool {
-        self.shared.io().is_none_or(|it| it.has_room())
+        self.shared.io().is_none_or(|io| io.has_room())
     }
 
     /// Stops reading the input.
@@ -222,7 +223,7 @@ impl NativeWorkQueue {
     /// Returns the number of unread bytes.
     #[napi(catch_unwind)]
     pub fn unwritten(&self) -> f64 {
-        let bytes = self.shared.io().map_or(0, |it| it.unwritten());
+        let bytes = self.shared.io().map_or(0, |io| io.unwritten());
         f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
@@ -241,7 +242,7 @@ impl NativeWorkQueue {
     /// Returns the other end of an in-memory stream, as a file descriptor owned by the caller.
     #[napi(catch_unwind)]
     pub fn take_peer(&mut self) -> Option<i32> {
-        self.take_peer_stream().map(|it| OwnedFd::from(it).into_raw_fd())
+        self.take_peer_stream().map(|stream| OwnedFd::from(stream).into_raw_fd())
     }
 }
 

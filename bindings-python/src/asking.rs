@@ -65,13 +65,13 @@ impl Waiting {
     /// Releases all waiters of a cancelled call.
     pub(crate) fn forget(&self, run: RunId) {
         let over = lock(&self.0).forget(run);
-        over.for_each(|it| it.wake(false));
+        over.for_each(|waiter| waiter.wake(false));
     }
 
     /// Releases all waiters.
     pub(crate) fn forget_all(&self) {
         let over = lock(&self.0).forget_all();
-        over.for_each(|it| it.wake(false));
+        over.for_each(|waiter| waiter.wake(false));
     }
 
     fn wait(&self, asked: &Arc<AskedTogether>, waiter: Waiter) {
@@ -165,7 +165,7 @@ impl Questions {
 
 /// Returns `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
 pub(crate) fn python(py: Python<'_>, answer: Result<Raw, Fault>) -> PyResult<Bound<'_, PyTuple>> {
-    let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
+    let data = |data: Option<Raw>| data.map(|raw| raw.get().to_owned());
     let error = match answer.map_err(Failure::from) {
         Ok(result) => {
             let json = PyBytes::new(py, result.get().as_bytes());

@@ -172,7 +172,7 @@ impl AsyncioQueue {
         let items = self.take();
         let attached = lock(&self.attached)
             .as_ref()
-            .map(|it| (it.spawn.clone_ref(py), it.settle_soon.clone_ref(py)));
+            .map(|attached| (attached.spawn.clone_ref(py), attached.settle_soon.clone_ref(py)));
         let Some((spawn, settle_soon)) = attached else { return Ok(()) };
         self.watch(py, &items)?;
         for item in items {
@@ -208,13 +208,13 @@ impl AsyncioQueue {
     /// Wakes the thread that notices handlers which block the loop, before the first of them starts.
     fn watch(&self, py: Python<'_>, items: &[Item]) -> PyResult<()> {
         if self.is_watched.load(Ordering::Acquire)
-            || !items.iter().any(|it| matches!(it, Item::Start(_)))
+            || !items.iter().any(|item| matches!(item, Item::Start(_)))
         {
             return Ok(());
         }
         self.is_watched.store(true, Ordering::Release);
-        let watch = lock(&self.attached).as_ref().map(|it| it.watch.clone_ref(py));
-        watch.map_or(Ok(()), |it| calling::call(it.bind(py), ()).map(drop))
+        let watch = lock(&self.attached).as_ref().map(|attached| attached.watch.clone_ref(py));
+        watch.map_or(Ok(()), |watch| calling::call(watch.bind(py), ()).map(drop))
     }
 
     /// Returns whether handlers run, so that the watching thread must go on; otherwise `watch` wakes it again.
@@ -247,8 +247,8 @@ impl AsyncioQueue {
         if self.flush_is_due.swap(true, Ordering::AcqRel) {
             return;
         }
-        let hook = lock(&self.attached).as_ref().map(|it| it.flush_soon.clone_ref(py));
-        let scheduled = hook.is_some_and(|it| calling::call(it.bind(py), ()).is_ok());
+        let hook = lock(&self.attached).as_ref().map(|attached| attached.flush_soon.clone_ref(py));
+        let scheduled = hook.is_some_and(|hook| calling::call(hook.bind(py), ()).is_ok());
         if !scheduled {
             self.flush(stream);
         }

@@ -25,7 +25,7 @@ impl NativeAuthorizationServer {
     fn new(py: Python<'_>, options: &[u8]) -> PyResult<Self> {
         let runtime = runtime()?;
         let listening = py.detach(|| runtime.block_on(server::listen(options)));
-        let server = listening.map_err(|it| refused(&it))?;
+        let server = listening.map_err(|error| refused(&error))?;
         Ok(Self { server: Mutex::new(Some(server)), runtime })
     }
 
@@ -36,7 +36,7 @@ impl NativeAuthorizationServer {
 
     /// Issues an access token; `options` is JSON.
     fn token(&self, options: &[u8]) -> PyResult<String> {
-        server::token(&self.server()?, options).map_err(|it| raise(&it))
+        server::token(&self.server()?, options).map_err(|error| raise(&error))
     }
 
     #[pyo3(signature = (client_id, subject, expires_in))]
@@ -47,16 +47,16 @@ impl NativeAuthorizationServer {
         expires_in: f64,
     ) -> PyResult<String> {
         let server = self.server()?;
-        server.identity_token(client_id, subject, expires_in).map_err(|it| raise(&it))
+        server.identity_token(client_id, subject, expires_in).map_err(|error| raise(&error))
     }
 
     fn rotate_keys(&self, keep_former: bool) -> PyResult<()> {
-        self.server()?.rotate_keys(keep_former).map_err(|it| raise(&it))
+        self.server()?.rotate_keys(keep_former).map_err(|error| raise(&error))
     }
 
     /// Replaces the faults by others, from JSON.
     fn set_faults(&self, faults: &[u8]) -> PyResult<()> {
-        server::set_faults(&self.server()?, faults).map_err(|it| raise(&it))
+        server::set_faults(&self.server()?, faults).map_err(|error| raise(&error))
     }
 
     fn revoke_all(&self) -> PyResult<()> {
@@ -73,7 +73,7 @@ impl NativeAuthorizationServer {
     fn browse(&self, py: Python<'_>, url: &str) -> PyResult<String> {
         let server = self.server()?;
         let redirected = py.detach(|| self.runtime.block_on(server.browse(url)));
-        redirected.map_err(|it| raise(&it))
+        redirected.map_err(|error| raise(&error))
     }
 
     fn close(&self) {
@@ -92,5 +92,5 @@ impl NativeAuthorizationServer {
 /// Returns a new private key for ES256, as PEM, and its public key, a JWK as JSON.
 #[pyfunction]
 pub(crate) fn key_pair_for_tests() -> PyResult<(String, String)> {
-    server::key_pair().map_err(|it| raise(&it))
+    server::key_pair().map_err(|error| raise(&error))
 }

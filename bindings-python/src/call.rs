@@ -114,11 +114,11 @@ impl Call {
     /// The request id; `None` for a notification.
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(id) = self.run.look(|it| it.request_id.clone()) else { return Ok(None) };
+        let Some(id) = self.run.look(|context| context.request_id.clone()) else { return Ok(None) };
         let text = id.as_json();
         if text.starts_with('"') {
-            let id: String =
-                serde_json::from_str(text).map_err(|it| PyValueError::new_err(it.to_string()))?;
+            let id: String = serde_json::from_str(text)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
             return Ok(Some(PyString::new(py, &id).into_any()));
         }
         py.get_type::<PyInt>().call1((text,)).map(Some)
@@ -132,25 +132,25 @@ impl Call {
     /// The request's `_meta`, as JSON.
     #[getter]
     fn meta(&self) -> Option<String> {
-        self.run.look(|it| text(it.meta.as_deref()))
+        self.run.look(|context| text(context.meta.as_deref()))
     }
 
     /// The address that the client calls from, if known.
     #[getter]
     fn remote(&self) -> Option<String> {
-        self.run.look(|it| it.remote.map(|it| it.to_string()))
+        self.run.look(|context| context.remote.map(|remote| remote.to_string()))
     }
 
     /// The client's `Implementation`, as JSON.
     #[getter]
     fn client_info(&self) -> Option<String> {
-        self.run.look(|it| text(it.client.info.as_deref()))
+        self.run.look(|context| text(context.client.info.as_deref()))
     }
 
     /// The capabilities that the client declared, as JSON.
     #[getter]
     fn client_capabilities(&self) -> Option<String> {
-        self.run.look(|it| text(it.client.capabilities.as_deref()))
+        self.run.look(|context| text(context.client.capabilities.as_deref()))
     }
 
     #[getter]
@@ -178,8 +178,8 @@ impl Call {
         raw: &[u8],
         resolve: Py<PyAny>,
     ) -> PyResult<()> {
-        let input =
-            String::from_utf8(raw.to_vec()).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let input = String::from_utf8(raw.to_vec())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let this = slf.get();
         this.stream.start_deferred(DeferredCall {
             handler: Arc::clone(&registered.handler),
@@ -213,8 +213,8 @@ impl Call {
 
     /// The result that a step had in an earlier run, as JSON.
     fn step_before<'py>(&self, py: Python<'py>, key: &str) -> Option<Bound<'py, PyBytes>> {
-        let gave = self.run.look(|it| it.answers.step(key));
-        gave.map(|it| PyBytes::new(py, it.get().as_bytes()))
+        let gave = self.run.look(|context| context.answers.step(key));
+        gave.map(|result| PyBytes::new(py, result.get().as_bytes()))
     }
 
     /// Records the result of a step, as JSON.
@@ -232,11 +232,11 @@ impl Call {
         method: &str,
         params: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let params =
-            std::str::from_utf8(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let params = std::str::from_utf8(params)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let method = question(method)?;
-        let answer = self.run.look(|it| it.answers.get(key, method, params));
-        Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
+        let answer = self.run.look(|context| context.answers.get(key, method, params));
+        Ok(answer.map(|answer| PyBytes::new(py, answer.get().as_bytes())))
     }
 
     /// Rejects the answer that came with this call because of `problem`. Returns the failure if the question can't be
@@ -250,7 +250,7 @@ impl Call {
         problem: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let question = Question { key, method: question(method)?, params: json(params)? };
-        match self.run.look(|it| it.answers.refuse(&question, problem)) {
+        match self.run.look(|context| context.answers.refuse(&question, problem)) {
             Ok(()) => Ok(None),
             Err(fault) => python(py, Err(fault))?.get_item(1).map(Some),
         }
@@ -272,7 +272,8 @@ impl Call {
         let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let (call, this) = (slf.clone().unbind(), slf.get());
         this.run.begin_asking();
-        let asked = this.run.look(|it| this.stream.waiting.ask(this.run.id, questions, it));
+        let asked =
+            this.run.look(|context| this.stream.waiting.ask(this.run.id, questions, context));
         Ok(Questions { call, stream: Arc::clone(&this.stream), asked })
     }
 
@@ -302,27 +303,27 @@ impl Call {
     /// A dictionary with the lifetime of the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        let client = self.run.look(|it| Arc::clone(&it.client));
+        let client = self.run.look(|context| Arc::clone(&context.client));
         self.stream.sessions.of(py, &client)
     }
 
     /// The session id; HTTP only.
     #[getter]
     fn session_id(&self) -> Option<String> {
-        self.run.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
+        self.run.look(|context| context.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
     /// The principal, as JSON.
     #[getter]
     fn principal(&self) -> Option<String> {
-        let principal = self.run.look(|it| it.principal.clone())?;
+        let principal = self.run.look(|context| context.principal.clone())?;
         serde_json::to_string(&*principal).ok()
     }
 
     /// The headers of the HTTP request, names and values, in the order received.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
-        let Some(http) = self.run.look(|it| it.http.clone()) else { return Vec::new() };
+        let Some(http) = self.run.look(|context| context.http.clone()) else { return Vec::new() };
         let text = |value: &[u8]| String::from_utf8(value.to_vec());
         let latin = |value: &[u8]| value.iter().copied().map(char::from).collect();
         http.headers
@@ -337,7 +338,7 @@ impl Call {
     /// Closes the response stream; the client reconnects for the answer, after `retry` seconds if given.
     #[pyo3(signature = (retry = None))]
     fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
-        let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        let retry = retry.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         py.detach(|| self.stream.server.close_stream(self.run.id, retry));
     }
 
@@ -349,7 +350,7 @@ impl Call {
 
     #[pyo3(signature = (progress, total, message))]
     fn progress(&self, py: Python<'_>, progress: f64, total: Option<f64>, message: Option<String>) {
-        if self.run.look(|it| it.wants_progress) && !self.cancelled() {
+        if self.run.look(|context| context.wants_progress) && !self.cancelled() {
             let step = Progress { progress, total, message };
             self.stream.server.progress(self.run.id, step);
             self.flush(py);
@@ -365,7 +366,7 @@ impl Call {
         logger: Option<String>,
         data: &[u8],
     ) -> PyResult<()> {
-        let level: LoggingLevel = level.parse().map_err(|it| raise(&it))?;
+        let level: LoggingLevel = level.parse().map_err(|error| raise(&error))?;
         let data = json(data)?;
         if !self.cancelled() {
             self.stream.server.log(self.run.id, level, logger, data);
@@ -376,11 +377,11 @@ impl Call {
 }
 
 fn text(raw: Option<&RawValue>) -> Option<String> {
-    raw.map(|it| it.get().to_owned())
+    raw.map(|raw| raw.get().to_owned())
 }
 
 fn json(text: &[u8]) -> PyResult<Raw> {
-    serde_json::from_slice(text).map_err(|it| PyValueError::new_err(it.to_string()))
+    serde_json::from_slice(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn question(method: &str) -> PyResult<Method> {

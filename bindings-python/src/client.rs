@@ -63,13 +63,15 @@ impl NativePlace {
     /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
     #[new]
     fn new(given: &[u8], headers: &[u8]) -> PyResult<Self> {
-        Place::read(Language::Python, given, headers).map(Self).map_err(|it| refused("Client", it))
+        Place::read(Language::Python, given, headers)
+            .map(Self)
+            .map_err(|error| refused("Client", error))
     }
 
     /// Checks the headers of the client's options for any other target, which takes none.
     #[staticmethod]
     fn check_headers(headers: &[u8]) -> PyResult<()> {
-        Place::check_headers(Language::Python, headers).map_err(|it| refused("Client", it))
+        Place::check_headers(Language::Python, headers).map_err(|error| refused("Client", error))
     }
 
     /// The server's name in errors.
@@ -83,7 +85,7 @@ impl NativePlace {
 impl NativeClient {
     #[new]
     fn new(options: &[u8]) -> PyResult<Self> {
-        let options = ClientSettings::parse(options).map_err(|it| refused("Client", it))?;
+        let options = ClientSettings::parse(options).map_err(|error| refused("Client", error))?;
         let shared = Connected {
             number: next(),
             client: Mutex::default(),
@@ -161,10 +163,10 @@ impl NativeClient {
         wants_progress: bool,
     ) -> PyResult<u64> {
         let client = self.client()?;
-        let operation = operation(what, params).map_err(|it| raise(&it))?;
+        let operation = operation(what, params).map_err(|error| raise(&error))?;
         let mut options = client.options();
         if let Some(how) = how {
-            apply_options(&mut options, how).map_err(|it| raise(&it))?;
+            apply_options(&mut options, how).map_err(|error| raise(&error))?;
         }
         let ticket = next();
         if wants_progress {
@@ -216,7 +218,7 @@ impl NativeClient {
         subscription: u64,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let taken = self.shared.subscriptions.take(subscription);
-        taken.map(|it| to_tuple(it, py)).transpose()
+        taken.map(|change| to_tuple(change, py)).transpose()
     }
 
     fn unsubscribe(&self, subscription: u64) {
@@ -225,7 +227,7 @@ impl NativeClient {
 
     fn notify(&self, method: &str, params: &[u8]) -> PyResult<()> {
         let params: Raw = read(params)?;
-        self.client()?.notify(method, params).map_err(|it| raise(&it))
+        self.client()?.notify(method, params).map_err(|error| raise(&error))
     }
 
     /// Reads roots, JSON, and sets them. Returns an error as JSON if the server does not allow that.
@@ -234,9 +236,9 @@ impl NativeClient {
         py: Python<'py>,
         roots: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let roots = client_roots::read(roots).map_err(|it| refused("set_roots()", it))?;
+        let roots = client_roots::read(roots).map_err(|error| refused("set_roots()", error))?;
         let refused = self.client()?.set_roots(roots).err();
-        Ok(refused.map(|it| PyBytes::new(py, error_json(&it).as_bytes())))
+        Ok(refused.map(|error| PyBytes::new(py, error_json(&error).as_bytes())))
     }
 
     /// Events that belong to no request arrive in this mailbox from now on, also those that were not taken yet.
@@ -309,11 +311,13 @@ impl NativeClient {
         builder: Result<ClientBuilder, Error>,
         group: Option<String>,
     ) -> PyResult<u64> {
-        let builder = builder.map_err(|it| raise(&it))?;
+        let builder = builder.map_err(|error| raise(&error))?;
         let builder = if group.is_some() { builder.for_group() } else { builder };
-        let builder = self.shared.authorize(builder, &self.options).map_err(|it| raise(&it))?;
+        let builder =
+            self.shared.authorize(builder, &self.options).map_err(|error| raise(&error))?;
         let builder = self.shared.listen(builder, &self.options);
-        let member = Member::new(group.unwrap_or_default(), builder).map_err(|it| raise(&it))?;
+        let member =
+            Member::new(group.unwrap_or_default(), builder).map_err(|error| raise(&error))?;
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
         remember(&self.shared);
         *lock(&self.shared.client) = Some(Arc::clone(&member));
@@ -391,5 +395,5 @@ pub(crate) fn next() -> u64 {
 }
 
 fn read<T: DeserializeOwned>(json: &[u8]) -> PyResult<T> {
-    serde_json::from_slice(json).map_err(|it| PyValueError::new_err(it.to_string()))
+    serde_json::from_slice(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -46,7 +46,7 @@ impl Connected {
 
     /// Returns whether events that belong to no request arrive in this mailbox.
     pub(crate) fn lives_in(&self, home: &Arc<Entries>) -> bool {
-        lock(&self.home).as_ref().is_some_and(|it| Arc::ptr_eq(it, home))
+        lock(&self.home).as_ref().is_some_and(|entries| Arc::ptr_eq(entries, home))
     }
 
     pub(crate) fn refuse_questions(&self) {
@@ -55,7 +55,7 @@ impl Connected {
 
     /// Returns the client, if it is connected.
     pub(crate) fn connected(&self) -> Option<Client> {
-        lock(&self.client).as_ref().and_then(|it| it.connected())
+        lock(&self.client).as_ref().and_then(|member| member.connected())
     }
 
     /// Sets the credentials of the options.

@@ -38,8 +38,8 @@ impl NativeGroup {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 passes lists by value")]
     fn new(clients: Vec<PyRef<'_, NativeClient>>) -> PyResult<Self> {
-        let members = clients.iter().filter_map(|it| it.member()).collect();
-        let group = ClientGroup::of(members).map_err(|it| raise(&it))?;
+        let members = clients.iter().filter_map(|client| client.member()).collect();
+        let group = ClientGroup::of(members).map_err(|error| raise(&error))?;
         Ok(Self { group, calls: Calls::default(), subscriptions: Arc::default() })
     }
 
@@ -94,7 +94,7 @@ impl NativeGroup {
         subscription: u64,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let taken = self.subscriptions.take(subscription);
-        taken.map(|it| to_tuple(it, py)).transpose()
+        taken.map(|change| to_tuple(change, py)).transpose()
     }
 
     fn unsubscribe(&self, subscription: u64) {
@@ -105,7 +105,7 @@ impl NativeGroup {
     fn errors<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
         let errors = self.group.errors().into_iter();
         errors
-            .map(|(name, it)| (name.to_owned(), PyBytes::new(py, error_json(&it).as_bytes())))
+            .map(|(name, error)| (name.to_owned(), PyBytes::new(py, error_json(&error).as_bytes())))
             .collect()
     }
 }
@@ -126,9 +126,9 @@ pub(crate) fn group_targets<'py>(
 /// Returns the targets by name in the text of a JSON file, as JSON.
 #[pyfunction]
 pub(crate) fn group_file(path: &str, text: &[u8]) -> PyResult<String> {
-    read_file(Language::Python, path, text).map_err(|it| raised(&it, String::new))
+    read_file(Language::Python, path, text).map_err(|error| raised(&error, String::new))
 }
 
 fn repr(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "a value".to_owned(), |it| it.to_string())
+    value.repr().map_or_else(|_| "a value".to_owned(), |text| text.to_string())
 }

@@ -133,7 +133,7 @@ impl Mailbox {
 
     /// Returns the next outcomes of requests, and at most one other event; an empty list if nothing has arrived.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.0.take().into_iter().map(|it| it.into_tuple(py)).collect()
+        self.0.take().into_iter().map(|entry| entry.into_tuple(py)).collect()
     }
 
     /// Blocks until there is an event for this ticket or for a client as a whole, and returns the next one; signals are
@@ -172,8 +172,8 @@ impl Entries {
     pub(crate) fn move_to(&self, client: u64, other: &Self) {
         let moved = self.lock().entries.take_all(client).into_iter().map(|(_, entry)| entry);
         let is_refused =
-            |it: &Entry| self.is_closed() && matches!(it.content, Content::Question { .. });
-        for entry in moved.filter(|it| !is_refused(it)) {
+            |entry: &Entry| self.is_closed() && matches!(entry.content, Content::Question { .. });
+        for entry in moved.filter(|entry| !is_refused(entry)) {
             other.push(Some(client), entry.to, entry.content);
         }
     }
@@ -214,7 +214,7 @@ impl Entries {
 impl Entry {
     /// `(kind, receiver, …)`
     fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());
+        let bytes = |raw: &Raw| PyBytes::new(py, raw.get().as_bytes());
         let to = self.to;
         let tuple = match self.content {
             Content::Done(reply) => {

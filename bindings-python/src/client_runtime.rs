@@ -26,7 +26,7 @@ pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
     interpreter::check_is_main()?;
     let mut running = lock(&RUNNING);
     let process = std::process::id();
-    if let Some(running) = running.as_ref().filter(|it| it.process == process) {
+    if let Some(running) = running.as_ref().filter(|running| running.process == process) {
         return Ok(Arc::clone(&running.runtime));
     }
     let runtime = Arc::new(client_runtime::start()?);
@@ -44,7 +44,7 @@ pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
 /// Registers a client that must be closed before the process ends.
 pub(crate) fn remember(client: &Arc<Connected>) {
     if let Some(running) = lock(&RUNNING).as_mut() {
-        running.clients.retain(|it| it.strong_count() > 0);
+        running.clients.retain(|client| client.strong_count() > 0);
         running.clients.push(Arc::downgrade(client));
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn remember_upstream(mounted: &Arc<Mounted>) {
 pub(crate) fn refuse_questions(home: &Arc<Entries>) {
     if let Some(running) = lock(&RUNNING).as_ref() {
         let clients = running.clients.iter().filter_map(Weak::upgrade);
-        clients.filter(|it| it.lives_in(home)).for_each(|it| it.refuse_questions());
+        clients.filter(|client| client.lives_in(home)).for_each(|client| client.refuse_questions());
     }
 }
 
@@ -69,14 +69,17 @@ pub(crate) fn refuse_questions(home: &Arc<Entries>) {
 #[pyfunction]
 pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
     let process = std::process::id();
-    let Some(running) = lock(&RUNNING).take_if(|it| it.process == process) else { return };
+    let Some(running) = lock(&RUNNING).take_if(|running| running.process == process) else {
+        return;
+    };
     let limit = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or_default();
     py.detach(move || {
         let Running { runtime, clients, upstreams, .. } = running;
         let open: Vec<Arc<Member>> =
-            clients.iter().filter_map(Weak::upgrade).filter_map(|it| it.take()).collect();
+            clients.iter().filter_map(Weak::upgrade).filter_map(|client| client.take()).collect();
         runtime.block_on(async {
-            let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));
+            let closing =
+                open.into_iter().map(|member| tokio::spawn(async move { member.close().await }));
             let upstreams = upstreams.iter().filter_map(Weak::upgrade);
             // The process is a server's, whose own client waits for its end.
             let stopping = upstreams.map(|upstream| {

@@ -52,7 +52,7 @@ pub(crate) fn outcome(
     outcome: PyResult<Bound<'_, PyAny>>,
     expose: &Py<PyAny>,
 ) -> Outcome {
-    let error = match outcome.and_then(|it| reply(&it)) {
+    let error = match outcome.and_then(|value| reply(&value)) {
         Ok(reply) => return Outcome { result: Ok(reply), thrown: None },
         Err(error) => error,
     };
@@ -106,8 +106,10 @@ pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
 /// Returns JSON on one line, because a line break would break the stream.
 fn json(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
     let bytes = bytes.as_bytes();
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|it| {
-        pyo3::exceptions::PyValueError::new_err(format!("the handler's result is not JSON: {it}"))
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|error| {
+        pyo3::exceptions::PyValueError::new_err(format!(
+            "the handler's result is not JSON: {error}"
+        ))
     })?;
     let mut text = String::from_utf8(bytes.to_vec())?;
     if text.contains(['\n', '\r']) {
@@ -122,7 +124,7 @@ pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Fail
         kind: error
             .get_type(py)
             .name()
-            .map_or_else(|_| "exception".into(), |it| it.to_string_lossy().into_owned()),
+            .map_or_else(|_| "exception".into(), |name| name.to_string_lossy().into_owned()),
         message: format!("it can't be described: {problem}"),
         traceback: String::new(),
     })

@@ -184,7 +184,7 @@ impl Endpoint {
         set_mount(&mut head, mount);
         match this.get().server.admission().head(head) {
             Ok(mut head) => {
-                if let Some(remote) = remote.and_then(|it| it.parse().ok()) {
+                if let Some(remote) = remote.and_then(|address| address.parse().ok()) {
                     head.set_remote(remote);
                 }
                 RequestHead::of_request(this, head)
@@ -219,9 +219,9 @@ impl Endpoint {
         remote: Option<&str>,
     ) -> Connection {
         let endpoint = this.get();
-        let expires = principal.and_then(|it| it.expires);
-        let principal = principal.map(|it| Arc::clone(&it.principal));
-        let remote = remote.and_then(|it| it.parse().ok());
+        let expires = principal.and_then(|principal| principal.expires);
+        let principal = principal.map(|principal| Arc::clone(&principal.principal));
+        let remote = remote.and_then(|address| address.parse().ok());
         let unread = endpoint.server.unread_of(principal.as_deref(), remote);
         let queue = endpoint.notifier.queue(MAX_QUEUED, unread);
         let sender = Box::new(ResponseSender(Arc::clone(&queue)));
@@ -257,7 +257,7 @@ impl NativePrincipal {
     #[new]
     fn new(said: &[u8]) -> PyResult<Self> {
         let principal = serde_json::from_slice(said)
-            .map_err(|it| PyValueError::new_err(format!("the principal is invalid: {it}")))?;
+            .map_err(|error| PyValueError::new_err(format!("the principal is invalid: {error}")))?;
         Ok(Self { principal: Arc::new(principal), expires: None })
     }
 }

@@ -60,7 +60,7 @@ impl RequestHead {
         let Some(runtime) = endpoint.runtime() else {
             return Err(PyValueError::new_err("this server has no authentication"));
         };
-        let remote = remote.and_then(|it| it.parse().ok());
+        let remote = remote.and_then(|address| address.parse().ok());
         let running = authenticated(Arc::clone(&endpoint.server), admitted, remote);
         let running = match runtime.begin(running) {
             Ok(done) => {

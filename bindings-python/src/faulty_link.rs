@@ -23,7 +23,7 @@ impl FaultyLink {
     #[new]
     fn new(seed: i64, drop: f64, duplicate: f64, restart_between_rounds: bool) -> PyResult<Self> {
         let faults = Faults { seed, drop, duplicate, restart_between_rounds };
-        let link = faulty_link::FaultyLink::new(faults).map_err(|it| raise(&it))?;
+        let link = faulty_link::FaultyLink::new(faults).map_err(|error| raise(&error))?;
         Ok(Self(Mutex::new(link)))
     }
 
@@ -41,7 +41,7 @@ impl FaultyLink {
 fn to_python(py: Python<'_>, delivery: Delivery) -> PythonDelivery<'_> {
     let Delivery { restarts_server, to_server, to_client } = delivery;
     let list = |messages: Vec<String>| {
-        PyList::new(py, messages.iter().map(|it| PyBytes::new(py, it.as_bytes())))
+        PyList::new(py, messages.iter().map(|message| PyBytes::new(py, message.as_bytes())))
     };
     Ok((restarts_server, list(to_server)?, list(to_client)?))
 }

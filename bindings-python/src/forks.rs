@@ -24,7 +24,7 @@ pub(crate) fn generation() -> u32 {
 pub(crate) fn leave_unless_cancelled(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
     let is_cancelled = result
         .as_ref()
-        .is_err_and(|it| it.get_type(py).name().is_ok_and(|name| name == "CancelledError"));
+        .is_err_and(|error| error.get_type(py).name().is_ok_and(|name| name == "CancelledError"));
     if !is_cancelled {
         leave(py, result);
     }
@@ -32,8 +32,9 @@ pub(crate) fn leave_unless_cancelled(py: Python<'_>, result: &PyResult<Bound<'_,
 
 /// Ends a forked process when its handler ends, because only the parent can answer.
 pub(crate) fn leave(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
-    let error = result.as_ref().err().map(|it| it.clone_ref(py).into_value(py));
-    let left = hooks::hooks(py).and_then(|it| calling::call(it.leave_fork.bind(py), (error,)));
+    let error = result.as_ref().err().map(|error| error.clone_ref(py).into_value(py));
+    let left =
+        hooks::hooks(py).and_then(|hooks| calling::call(hooks.leave_fork.bind(py), (error,)));
     if let Err(error) = left {
         error.write_unraisable(py, None);
     }

@@ -66,7 +66,7 @@ impl PyHandler {
 
     /// Returns the function to call, and whether it returns a coroutine.
     pub(crate) fn target(&self) -> (&Py<PyAny>, bool) {
-        self.wrapper.get().map_or((&self.invoke, self.is_async), |it| (it, true))
+        self.wrapper.get().map_or((&self.invoke, self.is_async), |wrapper| (wrapper, true))
     }
 
     /// Returns the handler itself, without its wrapper.

@@ -21,7 +21,7 @@ impl RateLimit {
     fn new(per_second: f64, burst: f64, by: &str) -> PyResult<Self> {
         let limit =
             CountedBy::parse(by).and_then(|by| limits::RateLimit::new(per_second, burst, by));
-        limit.map(|it| Self(Mutex::new(it))).map_err(|it| raise(&it))
+        limit.map(|limit| Self(Mutex::new(limit))).map_err(|error| raise(&error))
     }
 
     /// Returns `True` if requests of this method are counted.
@@ -40,7 +40,7 @@ impl RateLimit {
         client: &str,
         remote: Option<&str>,
     ) -> Rejected {
-        let remote = remote.and_then(|it| it.parse().ok());
+        let remote = remote.and_then(|address| address.parse().ok());
         rejected(lock(&self.0).admit(now, method, Caller { principal, remote, client }))
     }
 }
@@ -55,7 +55,7 @@ impl ResponseLimit {
     #[new]
     fn new(max_bytes: i64) -> PyResult<Self> {
         let max_bytes = usize::try_from(max_bytes).unwrap_or_default();
-        limits::ResponseLimit::new(max_bytes).map(Self).map_err(|it| raise(&it))
+        limits::ResponseLimit::new(max_bytes).map(Self).map_err(|error| raise(&error))
     }
 
     /// Returns the code and the message of the rejection of a handler's reply whose result is too large, or None.
@@ -71,5 +71,5 @@ impl ResponseLimit {
 }
 
 fn rejected(outcome: Result<(), Rejection>) -> Rejected {
-    outcome.err().map(|it| (it.code, it.message))
+    outcome.err().map(|rejection| (rejection.code, rejection.message))
 }

@@ -118,7 +118,7 @@ impl fmt::Debug for Listener {
 
 /// Converts an error; failures of the operating system become `OSError`.
 pub(crate) fn refused(error: &Error) -> PyErr {
-    let source = error.source.as_ref().and_then(|it| it.downcast_ref::<std::io::Error>());
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref::<std::io::Error>());
     match source.and_then(std::io::Error::raw_os_error) {
         Some(number) => PyOSError::new_err((number, error.to_string())),
         None if error.kind == ErrorKind::Connect => PyOSError::new_err(error.to_string()),

@@ -17,15 +17,15 @@ pub(crate) fn middleware_params(
     argument: &str,
     input: &[u8],
 ) -> PyResult<String> {
-    let kind: HandlerKind = kind.parse().map_err(|it| raise(&it))?;
-    kind.params(key, argument, text(input)?).map_err(|it| raise(&it))
+    let kind: HandlerKind = kind.parse().map_err(|error| raise(&error))?;
+    kind.params(key, argument, text(input)?).map_err(|error| raise(&error))
 }
 
 /// Returns the handler's input for params that middleware changed; both are JSON. None if it stays what it was.
 #[pyfunction]
 pub(crate) fn middleware_input(kind: &str, params: &[u8]) -> PyResult<Option<String>> {
-    let kind: HandlerKind = kind.parse().map_err(|it| raise(&it))?;
-    kind.input(text(params)?).map_err(|it| raise(&it))
+    let kind: HandlerKind = kind.parse().map_err(|error| raise(&error))?;
+    kind.input(text(params)?).map_err(|error| raise(&error))
 }
 
 /// Returns the complete result of a handler's reply, as JSON. The contents of a resource have no URI.
@@ -36,10 +36,10 @@ pub(crate) fn middleware_result(
     mime_type: Option<&str>,
     reply: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let kind: HandlerKind = kind.parse().map_err(|it| raise(&it))?;
+    let kind: HandlerKind = kind.parse().map_err(|error| raise(&error))?;
     match convert::reply(reply)? {
         Reply::Result(result) => Ok(result),
-        reply => kind.result("", mime_type, reply).map_err(|it| raise(&it)),
+        reply => kind.result("", mime_type, reply).map_err(|error| raise(&error)),
     }
 }
 
@@ -56,5 +56,5 @@ pub(crate) fn nothing_returned(method: &str) -> String {
 }
 
 fn text(json: &[u8]) -> PyResult<&str> {
-    std::str::from_utf8(json).map_err(|it| raise(&Error::misuse(it.to_string())))
+    std::str::from_utf8(json).map_err(|error| raise(&Error::misuse(error.to_string())))
 }

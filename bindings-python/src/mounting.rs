@@ -14,5 +14,5 @@ pub(crate) fn mounted_key(kind: &str, prefix: &str, key: &str) -> String {
 /// Raises `ValueError` for a prefix that no name can begin with.
 #[pyfunction]
 pub(crate) fn check_prefix(prefix: &str) -> PyResult<()> {
-    router::check_prefix(prefix).map_err(|it| raise(&it))
+    router::check_prefix(prefix).map_err(|error| raise(&error))
 }

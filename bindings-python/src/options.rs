@@ -48,7 +48,7 @@ pub(crate) fn change_problem(kind: &str, name: &str) -> Option<String> {
 /// request.
 #[pyfunction]
 pub(crate) fn check_http(options: &[u8]) -> PyResult<()> {
-    HttpOptions::parse(options).map(drop).map_err(|it| raise(&it))
+    HttpOptions::parse(options).map(drop).map_err(|error| raise(&error))
 }
 
 /// Returns the exception for a refused value, which `shown` shows.
@@ -70,7 +70,7 @@ pub(crate) fn declared_options<'py>(
     let out = PyDict::new(options.py());
     for (name, value) in options {
         let row = Row::find(Language::Python, taker, name.extract()?);
-        let Some((row, member)) = row.and_then(|it| Some((it, it.member()?))) else { continue };
+        let Some((row, member)) = row.and_then(|row| Some((row, row.member()?))) else { continue };
         match row.kind {
             // `None` means no limit.
             Kind::Duration(_) if value.is_none() && row.is_time_limit() => {
@@ -118,7 +118,7 @@ pub(crate) fn name_problem(
 }
 
 fn named(taker: &str) -> PyResult<Taker> {
-    taker.parse().map_err(|it| raise(&it))
+    taker.parse().map_err(|error| raise(&error))
 }
 
 fn file_path<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -159,7 +159,7 @@ impl Given for Python<'_> {
             Value::Object
         } else if value.is_callable() {
             Value::Function
-        } else if let Ok(path) = file_path(value).and_then(|it| it.extract()) {
+        } else if let Ok(path) = file_path(value).and_then(|path| path.extract()) {
             Value::Path(path)
         } else if value.cast::<PySequence>().is_ok() {
             Value::List
@@ -176,14 +176,15 @@ impl Given for Python<'_> {
     }
 
     fn entries(&self) -> Vec<(Self, Self)> {
-        let items = self.0.cast::<PyMapping>().ok().and_then(|it| it.items().ok());
+        let items = self.0.cast::<PyMapping>().ok().and_then(|mapping| mapping.items().ok());
         let entries: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> =
-            items.and_then(|it| it.extract().ok()).unwrap_or_default();
+            items.and_then(|items| items.extract().ok()).unwrap_or_default();
         entries.into_iter().map(|(key, value)| (Self(key), Self(value))).collect()
     }
 
     fn has_method(&self, name: &str) -> bool {
-        !self.0.is_instance_of::<PyType>() && self.0.getattr(name).is_ok_and(|it| it.is_callable())
+        !self.0.is_instance_of::<PyType>()
+            && self.0.getattr(name).is_ok_and(|attribute| attribute.is_callable())
     }
 }
 

@@ -96,7 +96,7 @@ impl Stream {
             pool = self
                 .pool_changed
                 .wait_timeout(pool, left)
-                .map_or_else(|it| it.into_inner().0, |it| it.0);
+                .map_or_else(|poisoned| poisoned.into_inner().0, |waited| waited.0);
         }
         true
     }
@@ -242,7 +242,7 @@ impl Stream {
             if self.pool().stopped {
                 return;
             }
-            if self.server.deadline().is_some_and(|it| it <= Instant::now()) {
+            if self.server.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
                 let work = self.server.tick();
                 self.distribute(work, true);
             }
@@ -264,14 +264,14 @@ impl Stream {
         *lock(&self.leader_sleeps) = Sleep::Until(None);
         let deadline = self.server.deadline();
         *lock(&self.leader_sleeps) = Sleep::Until(deadline);
-        let mut left = deadline.map(|it| it.saturating_duration_since(Instant::now()));
+        let mut left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if !reads && !self.has_ended() {
             // The peer leaves too much unread or unanswered, and there is no notification when that ends.
-            left = Some(left.map_or(ROOM_TICK, |it| it.min(ROOM_TICK)));
+            left = Some(left.map_or(ROOM_TICK, |left| left.min(ROOM_TICK)));
         }
-        let timeout = left.map(|it| Timespec {
-            tv_sec: i64::try_from(it.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: it.subsec_nanos().into(),
+        let timeout = left.map(|left| Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
         });
         let output = frames.connection.output();
         let mut fds = [
@@ -290,7 +290,7 @@ impl Stream {
         let is_ready = poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0);
         *lock(&self.leader_sleeps) = Sleep::Awake;
         let happened =
-            |at: usize| is_ready && fds.get(at).is_some_and(|it| !it.revents().is_empty());
+            |at: usize| is_ready && fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         // Messages that the peer sent before it left are still read.
         match (happened(2), happened(1)) {
             (true, _) => Some(Event::Input),
@@ -362,7 +362,7 @@ impl Stream {
         }
         pool.serial += 1;
         let task = if pool.stopped { None } else { pool.inline.pop_front() };
-        pool.running = task.as_ref().map(|it| Arc::clone(it.handler()));
+        pool.running = task.as_ref().map(|task| Arc::clone(task.handler()));
         match task {
             None => Next::Read,
             Some(task) => {

@@ -24,8 +24,8 @@ pub(crate) struct ServerOptions {
 pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions), Error> {
     let mut facts = ServerFacts::declared(declaration)?;
     let options: ServerOptions = parse(declaration)?;
-    let keys = options.request_state_keys.iter().map(|it| STANDARD.decode(it));
-    let keys = keys.collect::<Result<_, _>>().map_err(|it| Error::misuse(it.to_string()))?;
+    let keys = options.request_state_keys.iter().map(|key| STANDARD.decode(key));
+    let keys = keys.collect::<Result<_, _>>().map_err(|error| Error::misuse(error.to_string()))?;
     facts.debug = shows_errors(facts.debug);
     facts.request_state_keys = state_keys(keys)?;
     Ok((facts, options))
@@ -36,5 +36,5 @@ pub(crate) fn changes(text: &[u8]) -> Result<Changes, Error> {
 }
 
 fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(text).map_err(|it| Error::misuse(it.to_string()))
+    serde_json::from_slice(text).map_err(|error| Error::misuse(error.to_string()))
 }

@@ -17,7 +17,7 @@ pub(crate) struct Read(pub(crate) ResultBuilder);
 impl Read {
     #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
     fn contents(&self, reply: Bound<'_, PyAny>) -> PyResult<String> {
-        let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
+        let invalid = |message: String| pyo3::exceptions::PyValueError::new_err(message);
         match self.0.response(convert::reply(&reply)?) {
             Ok(Response::Contents { contents, .. }) => Ok(contents),
             Ok(_) => Err(invalid("a resource answers with contents".into())),

@@ -103,7 +103,7 @@ impl LoopNotifier {
     pub(crate) fn collect(&self) -> Vec<Py<PyAny>> {
         self.waker.clear();
         let full = mem::take(&mut *lock(&self.full));
-        let awaited = full.iter().filter_map(|it| lock(&it.inside).waiter.take());
+        let awaited = full.iter().filter_map(|queue| lock(&queue.inside).waiter.take());
         let mut over: Vec<_> = awaited.collect();
         over.append(&mut lock(&self.ready));
         over

@@ -28,7 +28,7 @@ pub(crate) fn without_flags(pattern: &str, flags: &str) -> Option<String> {
 pub(crate) fn invalid_arguments(schema: &str, arguments: &[u8]) -> PyResult<Option<String>> {
     let arguments = serde_json::from_slice(arguments).map_err(invalid)?;
     let schema = Schema::compile(schema).map_err(invalid)?;
-    Ok(schema.check(&arguments).err().map(|it| it.of(Subject::Argument).to_string()))
+    Ok(schema.check(&arguments).err().map(|violation| violation.of(Subject::Argument).to_string()))
 }
 
 /// Returns the schema of the form for a schema, as JSON. `reading` is "plain", "validated" or "typed"; `value` says
@@ -37,7 +37,7 @@ pub(crate) fn invalid_arguments(schema: &str, arguments: &[u8]) -> PyResult<Opti
 #[pyo3(signature = (schema, reading, value))]
 pub(crate) fn form_schema(schema: &[u8], reading: &str, value: Option<bool>) -> PyResult<String> {
     let schema = serde_json::from_slice(schema).map_err(invalid)?;
-    let reading = reading.parse().map_err(|it| raise(&it))?;
+    let reading = reading.parse().map_err(|error| raise(&error))?;
     Ok(asking::form_schema(&schema, reading, value).schema.to_string())
 }
 

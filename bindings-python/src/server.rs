@@ -61,7 +61,7 @@ impl NativeServer {
     fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
         interpreter::check_is_main()?;
         hooks::hooks(py)?;
-        let (server, options) = registration::server(facts).map_err(|it| raise(&it))?;
+        let (server, options) = registration::server(facts).map_err(|error| raise(&error))?;
         let limits = Limits::new(options.max_message, options.threads, options.io_threads);
         Ok(Self {
             components: ServerComponents::new(Components::new(server)),
@@ -83,7 +83,7 @@ impl NativeServer {
         verify: Py<PyAny>,
         store: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let config = AuthConfig::parse(methods).map_err(|it| raise(&it))?;
+        let config = AuthConfig::parse(methods).map_err(|error| raise(&error))?;
         let verifier = Arc::new(PythonVerifier::new(verify));
         config.set_verifier(Arc::clone(&verifier) as Arc<_>);
         if let Some(store) = store {
@@ -142,7 +142,7 @@ impl NativeServer {
         expose: Py<PyAny>,
         thread: Option<bool>,
     ) -> PyResult<Registered> {
-        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|error| raise(&error))?;
         let handler = self.handler(invoke, is_async, expose, thread);
         let given = handler.clone();
         let mut warnings = Vec::new();
@@ -166,7 +166,9 @@ impl NativeServer {
         let given = handler.clone();
         let completion =
             Definition::Completion { target: target.into(), argument: argument.into() };
-        self.change(py, None, is_async, |it| it.add(completion, given).map(|_| true))?;
+        self.change(py, None, is_async, |components| {
+            components.add(completion, given).map(|_| true)
+        })?;
         Ok(Registered::quiet(handler))
     }
 
@@ -201,7 +203,9 @@ impl NativeServer {
         let handler = self.handler(invoke, is_async, expose, None);
         let given = handler.clone();
         let notification = Definition::Notification(name.into());
-        self.change(py, None, is_async, |it| it.add(notification, given).map(|_| true))?;
+        self.change(py, None, is_async, |components| {
+            components.add(notification, given).map(|_| true)
+        })?;
         Ok(Registered::quiet(handler))
     }
 
@@ -241,7 +245,7 @@ impl NativeServer {
 
     /// `changes`: new values by their JSON names; null removes a member.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
-        let changes = registration::changes(changes).map_err(|it| raise(&it))?;
+        let changes = registration::changes(changes).map_err(|error| raise(&error))?;
         self.change_list(py, kind, |list| list.update(key, &changes).map(|()| true))
     }
 
@@ -258,13 +262,13 @@ impl NativeServer {
     }
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
-        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|error| raise(&error))?;
         Ok(self.components.snapshot().list(list).keys())
     }
 
     /// Returns the listed entry of a component, as JSON; `None` if it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
-        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
+        let list = List::of_kind(kind).map_err(|error| raise(&error))?;
         Ok(self.components.snapshot().list(list).listed(key))
     }
 
@@ -318,11 +322,11 @@ impl NativeServer {
         context: Py<PyAny>,
         shares_port: bool,
     ) -> PyResult<Serving> {
-        let at: Address = at.parse().map_err(|it| raise(&it))?;
-        let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
+        let at: Address = at.parse().map_err(|error| raise(&error))?;
+        let options = HttpOptions::parse(options).map_err(|error| raise(&error))?;
         let components = self.components.snapshot();
         let mut config = options.endpoint(at.endpoint_config());
-        config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
+        config.auth = self.auth.get().map(|auth| Arc::clone(&auth.0));
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self)?;
@@ -333,17 +337,17 @@ impl NativeServer {
             let options = ListenOptions { shares_port, max_message, ..options.listen() };
             let threads = self.limits.io_threads;
             let listener = Listener::start(&at, server, &stream, options, threads);
-            *lock(&stream.listener) = Some(listener.map_err(|it| refused(&it))?);
+            *lock(&stream.listener) = Some(listener.map_err(|error| refused(&error))?);
             Serving::start(stream)
         })
     }
 
     /// Creates an endpoint whose IO is done by an event loop, at any path. `options`: the HTTP options, as JSON.
     fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
-        let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
+        let options = HttpOptions::parse(options).map_err(|error| raise(&error))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = options.endpoint(anywhere);
-        config.auth = self.auth.get().map(|it| Arc::clone(&it.0));
+        config.auth = self.auth.get().map(|auth| Arc::clone(&auth.0));
         let components = self.components.snapshot();
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.components.keep_informed(endpoint.source());
@@ -360,7 +364,11 @@ impl NativeServer {
         if let Some(store) = self.store.get() {
             store.traverse(&visit)?;
         }
-        shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
+        shared
+            .handlers
+            .iter()
+            .filter_map(Weak::upgrade)
+            .try_for_each(|handler| handler.traverse(&visit))
     }
 
     fn __clear__(&self) {
@@ -424,7 +432,7 @@ impl NativeServer {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let mut shared = self.components.lock();
         if shared.handlers.len() == shared.handlers.capacity() {
-            shared.handlers.retain(|it| it.strong_count() > 0);
+            shared.handlers.retain(|handler| handler.strong_count() > 0);
         }
         shared.handlers.push(Arc::downgrade(&handler));
         handler
@@ -452,8 +460,8 @@ impl NativeServer {
         kind: &str,
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> PyResult<()> {
-        let list = List::of_kind(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(list.kind()), false, |it| change(it.list_mut(list)))
+        let list = List::of_kind(kind).map_err(|error| raise(&error))?;
+        self.change(py, Some(list.kind()), false, |components| change(components.list_mut(list)))
     }
 
     /// Calls every stream.

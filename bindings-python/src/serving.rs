@@ -31,7 +31,7 @@ impl Serving {
     pub(crate) fn start(stream: Arc<Stream>) -> PyResult<Self> {
         {
             let mut open = lock(&OPEN);
-            open.retain(|it| it.strong_count() > 0);
+            open.retain(|stream| stream.strong_count() > 0);
             open.push(Arc::downgrade(&stream));
         }
         stream.start_threads()?;
@@ -62,13 +62,15 @@ impl Serving {
     /// The address that it listens at.
     #[getter]
     fn url(&self) -> Option<String> {
-        lock(&self.stream.listener).as_ref().map(|it| it.url().to_owned())
+        lock(&self.stream.listener).as_ref().map(|listener| listener.url().to_owned())
     }
 
     /// A warning about the address, for the operator of the server.
     #[getter]
     fn warning(&self) -> Option<String> {
-        lock(&self.stream.listener).as_ref().and_then(|it| it.warning().map(ToOwned::to_owned))
+        lock(&self.stream.listener)
+            .as_ref()
+            .and_then(|listener| listener.warning().map(ToOwned::to_owned))
     }
 
     /// The maximum length of a message, in bytes.
@@ -81,10 +83,10 @@ impl Serving {
     /// `grace`: seconds for calls in flight; a server at an address has its own.
     fn watch(&self, watchdog: &NativeWatchdog, grace: f64) {
         let watchdog = watchdog.watchdog();
-        let given = lock(&self.stream.listener).as_ref().map(|it| it.grace);
+        let given = lock(&self.stream.listener).as_ref().map(|listener| listener.grace);
         let server = Arc::downgrade(&self.stream.server);
         watchdog.watch(given.unwrap_or_else(|| seconds(grace)), move || {
-            server.upgrade().map(|it| it.running()).unwrap_or_default()
+            server.upgrade().map(|server| server.running()).unwrap_or_default()
         });
         // Set only once, because a stream is served once.
         let _ = self.stream.watchdog.set(watchdog.clone());
@@ -121,9 +123,11 @@ impl Serving {
         py.detach(|| {
             // SAFETY: the caller keeps it open while it waits on it.
             #[expect(unsafe_code, reason = "the descriptor comes from Python as a number")]
-            let other = other.filter(|it| *it >= 0).map(|it| unsafe { BorrowedFd::borrow_raw(it) });
+            let other = other
+                .filter(|descriptor| *descriptor >= 0)
+                .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) });
             let mut fds = vec![PollFd::new(&self.stream.status, PollFlags::IN)];
-            fds.extend(other.iter().map(|it| PollFd::new(it, PollFlags::IN)));
+            fds.extend(other.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)));
             // An interruption is a signal, which is handled below.
             let _ = poll(&mut fds, timeout.as_ref());
         });
@@ -229,9 +233,9 @@ impl Serving {
 /// descriptors.
 #[pyfunction]
 pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
-    let (input, output) = gudgeon::transport::stdio::take().map_err(|it| {
+    let (input, output) = gudgeon::transport::stdio::take().map_err(|error| {
         raise(&gudgeon::error::Error::misuse(format!(
-            "standard input and output can't be taken: {it}"
+            "standard input and output can't be taken: {error}"
         )))
     })?;
     Ok((input.into_raw_fd(), output.into_raw_fd()))
@@ -242,10 +246,11 @@ pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
 #[pyfunction]
 pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
     py.detach(|| {
-        let open: Vec<Arc<Stream>> = lock(&OPEN).drain(..).filter_map(|it| it.upgrade()).collect();
+        let open: Vec<Arc<Stream>> =
+            lock(&OPEN).drain(..).filter_map(|stream| stream.upgrade()).collect();
         // Streams of a parent process can't be waited for after a fork.
         let (open, others): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|it| !it.is_another_processes());
+            open.into_iter().partition(|stream| !stream.is_another_processes());
         std::mem::forget(others);
         let deadline = Instant::now() + seconds(timeout);
         for stream in &open {
@@ -258,7 +263,8 @@ pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
             }
             stream.stop_threads();
         }
-        open.iter().all(|it| it.join_threads(deadline.saturating_duration_since(Instant::now())))
+        open.iter()
+            .all(|stream| stream.join_threads(deadline.saturating_duration_since(Instant::now())))
     })
 }
 

@@ -43,7 +43,7 @@ impl StoreEngine for PythonStore {
         runtime.spawn_blocking(move || {
             let replied = Python::attach(|py| {
                 let replied = call.bind(py).call1((store::operation(&operation).as_bytes(),));
-                let replied = replied.and_then(|it| it.extract::<Vec<u8>>());
+                let replied = replied.and_then(|reply| reply.extract::<Vec<u8>>());
                 drop(call);
                 replied.map_err(|error| {
                     let error = error.into_value(py).into_any();
@@ -71,5 +71,5 @@ impl fmt::Debug for PythonStore {
 pub(crate) fn check_store(py: Python<'_>, call: Py<PyAny>) -> PyResult<()> {
     let (runtime, store) = (runtime()?, Arc::new(PythonStore::new(call)));
     py.detach(|| runtime.block_on(testing::check_engine(store)))
-        .map_err(|it| PyAssertionError::new_err(it.to_string()))
+        .map_err(|error| PyAssertionError::new_err(error.to_string()))
 }

@@ -248,7 +248,7 @@ impl Stream {
         if let Source::Frames(_) = &*self.server
             && let Some(deadline) = self.server.deadline()
             && let Sleep::Until(end) = *lock(&self.leader_sleeps)
-            && end.is_none_or(|it| deadline < it)
+            && end.is_none_or(|end| deadline < end)
         {
             self.leader.wake();
         }

@@ -6,18 +6,18 @@ use pyo3::prelude::*;
 /// Expands a URI template with these variables (a JSON object).
 #[pyfunction]
 pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
-    let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
-    let template = UriTemplate::parse(template).map_err(|it| invalid(it.to_string()))?;
+    let invalid = |message: String| pyo3::exceptions::PyValueError::new_err(message);
+    let template = UriTemplate::parse(template).map_err(|error| invalid(error.to_string()))?;
     let variables: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(variables).map_err(|it| invalid(it.to_string()))?;
+        serde_json::from_slice(variables).map_err(|error| invalid(error.to_string()))?;
     Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
 }
 
 /// Returns the names of a template's variables.
 #[pyfunction]
 pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
-    let template = UriTemplate::parse(template).map_err(|it| {
-        let message = format!("the URI template {template:?} can't be used: {it}");
+    let template = UriTemplate::parse(template).map_err(|error| {
+        let message = format!("the URI template {template:?} can't be used: {error}");
         pyo3::exceptions::PyValueError::new_err(message)
     })?;
     Ok(template.variables().map(ToOwned::to_owned).collect())

@@ -82,5 +82,5 @@ fn call(
         .collect();
     let request = (request.method.as_str(), &request.path, headers, &request.remote);
     let reply = verify.bind(py).call1((method, token.expose(), request))?;
-    VerifyReply::parse(reply.extract()?).map_err(|it| raise(&it))
+    VerifyReply::parse(reply.extract()?).map_err(|error| raise(&error))
 }

@@ -117,7 +117,7 @@ fn receive(mut signals: PipeReader, watchdog: &Watchdog, came: &Waker) {
             // Other signals for which Python has a handler are written as well.
             if [rustix::process::Signal::TERM, rustix::process::Signal::INT]
                 .iter()
-                .any(|it| it.as_raw() == i32::from(*number))
+                .any(|signal| signal.as_raw() == i32::from(*number))
             {
                 count += 1;
                 if watchdog.signal((*number).into(), count) {

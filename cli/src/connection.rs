@@ -144,25 +144,25 @@ impl ConnectionArguments {
             }
         }
         let has_credentials = token.is_some()
-            || self.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case("authorization"));
+            || self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         let stored = match has_credentials {
             true => None,
             false => tokens::stored_for(builder.target().0),
         };
-        let builder = builder.options(|it| {
-            it.info.name = "gudgeon".into();
-            it.info.version = env!("CARGO_PKG_VERSION").into();
-            it.timeout = Some(self.timeout);
-            it.max_timeout = self.max_timeout;
-            it.connect_timeout = self.connect_timeout;
-            it.auth = token.map(Auth::Token).or_else(|| it.auth.take()).or(stored);
-            it.headers.extend(self.headers.iter().cloned());
-            it.ca = self.ca.clone().map(Into::into).or_else(|| it.ca.take());
+        let builder = builder.options(|options| {
+            options.info.name = "gudgeon".into();
+            options.info.version = env!("CARGO_PKG_VERSION").into();
+            options.timeout = Some(self.timeout);
+            options.max_timeout = self.max_timeout;
+            options.connect_timeout = self.connect_timeout;
+            options.auth = token.map(Auth::Token).or_else(|| options.auth.take()).or(stored);
+            options.headers.extend(self.headers.iter().cloned());
+            options.ca = self.ca.clone().map(Into::into).or_else(|| options.ca.take());
             if let (Some(certificate), Some(key)) = (&self.certificate, &self.certificate_key) {
-                it.certificate = Some((certificate.clone().into(), key.clone().into()));
+                options.certificate = Some((certificate.clone().into(), key.clone().into()));
             }
             if let Some(revision) = self.revision {
-                it.revisions = vec![revision];
+                options.revisions = vec![revision];
             }
         });
         Ok(builder)
@@ -173,8 +173,8 @@ impl ConnectionArguments {
         let (token, place) = match &self.token_file {
             Some(file) => {
                 let read = read::text_file(file, read::MAX_SECRET);
-                let failed = |it: io::Error| {
-                    let message = format!("--token-file {}: {it}", file.display());
+                let failed = |error: io::Error| {
+                    let message = format!("--token-file {}: {error}", file.display());
                     Failure::new(FailureKind::File, message)
                 };
                 (read.map_err(failed)?, format!("the file {}", file.display()))
@@ -186,7 +186,7 @@ impl ConnectionArguments {
         };
         let token = token.trim();
         // The token itself is not repeated: it is secret.
-        match token.is_empty() || token.contains(|it: char| !it.is_ascii_graphic()) {
+        match token.is_empty() || token.contains(|letter: char| !letter.is_ascii_graphic()) {
             true => Err(Failure::usage(format!("{place} does not contain an access token"))
                 .with_hint("it is one word of printable ASCII characters")),
             false => Ok(Some(token.to_owned())),
@@ -219,6 +219,6 @@ pub fn header(text: &str) -> Result<(String, String), String> {
 /// Reads a positive number of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map_err(|_| "a number of seconds is expected, such as 2.5")?;
-    let duration = Duration::try_from_secs_f64(seconds).map_err(|it| it.to_string())?;
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
     if duration.is_zero() { Err("it must be above 0".into()) } else { Ok(duration) }
 }

@@ -159,7 +159,7 @@ fn in_options(hint: String) -> String {
 
 /// Returns the option of this program that an error calls for, or the pages to visit.
 fn hint(error: &Error) -> Option<String> {
-    let data = error.data.as_ref().map_or("", |it| it.get());
+    let data = error.data.as_ref().map_or("", |data| data.get());
     match error.code {
         Some(code::MISSING_REQUIRED_CLIENT_CAPABILITY) if data.contains("\"sampling\"") => {
             Some("--sample COMMAND answers the server's requests to a model".into())
@@ -168,7 +168,7 @@ fn hint(error: &Error) -> Option<String> {
             Some("--root FOLDER tells the server the folders that it may use".into())
         }
         Some(code::URL_ELICITATION_REQUIRED) => {
-            let pages = error.elicitations().into_iter().filter_map(|it| match it {
+            let pages = error.elicitations().into_iter().filter_map(|question| match question {
                 ElicitRequestParams::Url(page) => Some(page.url),
                 ElicitRequestParams::Form(_) => None,
             });

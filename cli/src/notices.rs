@@ -93,7 +93,7 @@ impl Notices {
 
 fn new_bar(has_total: bool) -> ProgressBar {
     let is_wide =
-        terminal_size::terminal_size_of(io::stderr()).is_none_or(|it| it.0.0 >= BAR_COLUMNS);
+        terminal_size::terminal_size_of(io::stderr()).is_none_or(|size| size.0.0 >= BAR_COLUMNS);
     let (bar, template) = match (has_total, is_wide) {
         (true, true) => (ProgressBar::new(STEPS), "{bar:20} {percent:>3}% {wide_msg}"),
         (true, false) => (ProgressBar::new(STEPS), "{percent:>3}% {wide_msg}"),

@@ -18,7 +18,7 @@ pub async fn run<T>(
     target: &Target,
     work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    run_with(connection, interaction, target, |it| it, work).await
+    run_with(connection, interaction, target, |builder| builder, work).await
 }
 
 /// Like [`run`], with a change of the client before it is connected.

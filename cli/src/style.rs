@@ -14,6 +14,6 @@ pub fn heading(text: &str) -> String {
 
 fn has_styles() -> bool {
     output::is_terminal()
-        && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty())
-        && env::var_os("TERM").is_none_or(|it| it != "dumb")
+        && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }

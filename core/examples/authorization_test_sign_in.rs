@@ -14,9 +14,9 @@ async fn main() -> Result<(), Error> {
     let tokens = Jwt::new(|jwt| jwt.issuer = provider.issuer().into());
     let app = Server::new("shelf")
         .tool("who", |ctx: Context| async move {
-            Ok(ctx.principal().map_or("nobody".into(), |it| it.subject.clone()))
+            Ok(ctx.principal().map_or("nobody".into(), |principal| principal.subject.clone()))
         })
-        .options(|it| it.http.auth = vec![tokens.into()]);
+        .options(|options| options.http.auth = vec![tokens.into()]);
     let here = app.listen("http://127.0.0.1:0/mcp").await?;
 
     let browser = provider.clone();
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Error> {
         }));
     });
     let client = Client::builder(Target::url(here.url())?)
-        .options(|it| it.auth = Some(auth.into()))
+        .options(|options| options.auth = Some(auth.into()))
         .connect()
         .await?;
     assert_eq!(client.call_tool("who", ()).await?.text(), "ada");

@@ -8,7 +8,7 @@ async fn main() -> Result<(), Error> {
         proxy.client_secret = Some("s3cret".into());
     });
     Server::new("shelf")
-        .options(|it| it.http.auth = vec![google.into()])
+        .options(|options| options.http.auth = vec![google.into()])
         .run("http://127.0.0.1:8000/mcp")
         .await
 }

@@ -10,7 +10,10 @@ use gudgeon::{
 async fn main() -> Result<(), Error> {
     let auth = OAuth::new(|oauth| oauth.store = Store::File("tokens.json".into()));
     let shelf = Target::url("https://shelf.example.com/mcp")?;
-    let client = Client::builder(shelf).options(|it| it.auth = Some(auth.into())).connect().await?;
+    let client = Client::builder(shelf)
+        .options(|options| options.auth = Some(auth.into()))
+        .connect()
+        .await?;
     client.close().await;
     Ok(())
 }

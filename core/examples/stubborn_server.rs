@@ -33,28 +33,29 @@ async fn main() -> Result<(), Error> {
             "give \"stdio\" or a URL, and the milliseconds for handlers at the end",
         ));
     };
-    let grace = grace.parse().map(Duration::from_millis).map_err(|it| invalid(&it.to_string()))?;
+    let grace =
+        grace.parse().map(Duration::from_millis).map_err(|error| invalid(&error.to_string()))?;
     let server = Server::new("death")
-        .options(|it| {
-            it.grace = grace;
-            it.http.shutdown_grace = grace;
+        .options(|options| {
+            options.grace = grace;
+            options.http.shutdown_grace = grace;
         })
-        .tool("blocked", |it: Began| async move {
-            fs::write(it.at, "")?;
+        .tool("blocked", |arguments: Began| async move {
+            fs::write(arguments.at, "")?;
             thread::sleep(LONG);
             Ok::<_, gudgeon::ToolError>(())
         })
-        .tool("spin", |it: Began| async move {
+        .tool("spin", |arguments: Began| async move {
             tokio::task::yield_now().await;
-            fs::write(it.at, "")?;
+            fs::write(arguments.at, "")?;
             loop {
                 std::hint::spin_loop();
             }
             #[expect(unreachable_code, reason = "it says what the handler returns")]
             Ok::<_, gudgeon::ToolError>(())
         })
-        .tool("swallows", |it: Began| async move {
-            fs::write(it.at, "")?;
+        .tool("swallows", |arguments: Began| async move {
+            fs::write(arguments.at, "")?;
             // Dropping the handler does not end what it has spawned.
             tokio::spawn(async {
                 loop {
@@ -64,16 +65,16 @@ async fn main() -> Result<(), Error> {
             tokio::time::sleep(LONG).await;
             Ok::<_, gudgeon::ToolError>(())
         })
-        .tool("grandchild", |it: Began| async move {
+        .tool("grandchild", |arguments: Began| async move {
             let mut child = Command::new("sleep").arg("600").spawn()?;
-            let part = format!("{}.part", it.at);
+            let part = format!("{}.part", arguments.at);
             fs::write(&part, child.id().unwrap_or_default().to_string())?;
-            fs::rename(part, it.at)?;
+            fs::rename(part, arguments.at)?;
             child.wait().await?;
             Ok::<_, gudgeon::ToolError>(())
         })
-        .tool("fail", |it: Size| async move {
-            Err::<(), gudgeon::ToolError>(std::io::Error::other("x".repeat(it.size)).into())
+        .tool("fail", |arguments: Size| async move {
+            Err::<(), gudgeon::ToolError>(std::io::Error::other("x".repeat(arguments.size)).into())
         });
     server.run(at).await
 }

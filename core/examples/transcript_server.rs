@@ -144,7 +144,7 @@ async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, Tool
 
 async fn places(context: Context) -> Result<String, ToolError> {
     let roots = context.ask(ask::roots()).await?;
-    Ok(roots.into_iter().map(|it| it.uri).collect::<Vec<_>>().join(", "))
+    Ok(roots.into_iter().map(|root| root.uri).collect::<Vec<_>>().join(", "))
 }
 
 async fn roots_changed(context: Context) -> Result<(), ToolError> {
@@ -198,7 +198,7 @@ fn with_tools(server: Server) -> Server {
                 .description("Add two numbers."),
         )
         .add(
-            Tool::new("echo", |it: Text| async move { it.text })
+            Tool::new("echo", |arguments: Text| async move { arguments.text })
                 .description("Say it again.")
                 .output_schema(None),
         )
@@ -231,7 +231,7 @@ async fn main() -> Result<(), Error> {
         format!("Greet {name}, {style}.")
     });
     let names = |typed: String| async move {
-        ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+        ["Ada", "Alan"].into_iter().filter(|name| name.starts_with(&typed)).collect::<Vec<_>>()
     };
     let server = with_tools(
         Server::new("fixture").version("1.0").instructions("Ask the fixture."),
@@ -257,32 +257,32 @@ fn given() -> HashMap<String, String> {
     let mut given = HashMap::new();
     let mut arguments = std::env::args().skip(1).peekable();
     while let Some(name) = arguments.next() {
-        let value = arguments.next_if(|it| !it.starts_with("--")).unwrap_or_default();
+        let value = arguments.next_if(|argument| !argument.starts_with("--")).unwrap_or_default();
         given.insert(name, value);
     }
     given
 }
 
 async fn serve(mut server: Server, given: HashMap<String, String>) -> Result<(), Error> {
-    if let Some(limit) = given.get("--limit").and_then(|it| it.parse().ok()) {
-        server = server.options(|it| it.max_message = limit);
+    if let Some(limit) = given.get("--limit").and_then(|value| value.parse().ok()) {
+        server = server.options(|options| options.max_message = limit);
     }
     if let Some(names) = given.get("--dialects") {
         let dialects: Result<Vec<Dialect>, Error> = names.split(',').map(str::parse).collect();
         let dialects = dialects?;
-        server = in_dialects(server.options(|it| it.dialects = dialects));
+        server = in_dialects(server.options(|options| options.dialects = dialects));
     }
     if given.contains_key("--around") {
         server = with_middleware(server);
     }
     let Some(url) = given.get("--listen") else { return server.run_stdio().await };
-    let idle = given.get("--idle").and_then(|it| it.parse().ok());
+    let idle = given.get("--idle").and_then(|value| value.parse().ok());
     eprintln!("{url}");
-    let server = server.options(|it| {
-        it.http.legacy_sse = true;
-        it.http.keep_alive = Duration::from_millis(200);
-        it.http.session_idle = Duration::from_secs_f64(idle.unwrap_or(1800.0));
-        it.http.shutdown_grace = Duration::from_millis(500);
+    let server = server.options(|options| {
+        options.http.legacy_sse = true;
+        options.http.keep_alive = Duration::from_millis(200);
+        options.http.session_idle = Duration::from_secs_f64(idle.unwrap_or(1800.0));
+        options.http.shutdown_grace = Duration::from_millis(500);
     });
     server.run(url).await
 }
@@ -340,7 +340,7 @@ fn with_middleware(server: Server) -> Server {
         .middleware(["tools/list"], |request, next| async move {
             let mut result = next.run(request).await?;
             if let Some(tools) = result["tools"].as_array_mut() {
-                tools.retain(|it| it["name"] == "add" || it["name"] == "echo");
+                tools.retain(|tool| tool["name"] == "add" || tool["name"] == "echo");
             }
             Ok(result)
         })

@@ -307,7 +307,7 @@ impl From<ErrorDetails> for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|it| &**it as _)
+        self.source.as_ref().map(|source| &**source as _)
     }
 }
 

@@ -107,14 +107,14 @@ impl Pair {
 
     /// Finishes a handler that was left unfinished.
     pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
-        self.running.retain(|it| it.id != run.id);
+        self.running.retain(|other| other.id != run.id);
         self.handle_server(done(run, outcome));
     }
 
     /// Advances the clock; deadlines on the way fire in order.
     pub fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some(due) = self.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle_client(client::Input::Tick);
             self.handle_server(Input::Tick);
@@ -177,7 +177,7 @@ impl Pair {
                 None => self.running.push(*run),
             },
             Output::Effect(Effect::Cancel(run)) => {
-                self.running.retain(|it| it.id != run);
+                self.running.retain(|other| other.id != run);
             }
             // Components that not everyone sees are hidden.
             Output::Effect(Effect::Host(ticket, _)) => {

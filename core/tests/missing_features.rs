@@ -33,6 +33,6 @@ async fn clients_name_the_missing_feature() {
 #[tokio::test]
 async fn servers_name_the_missing_feature() {
     let server = Server::new("shelf")
-        .options(|it| it.http.tls = Some(("chain.pem".into(), "key.pem".into())));
+        .options(|options| options.http.tls = Some(("chain.pem".into(), "key.pem".into())));
     check(&server.run("https://127.0.0.1:0/mcp").await.unwrap_err(), "https", "tls");
 }

@@ -45,9 +45,9 @@ fn main() {
             in_a_terminal_it_says_that_it_waits_for_a_client,
         ),
     ];
-    let wanted = env::args().skip(1).find(|it| !it.starts_with('-'));
+    let wanted = env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, test) in tests {
-        if wanted.as_ref().is_none_or(|it| name.contains(it)) {
+        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted)) {
             test();
             println!("test {name} ... ok");
         }
@@ -62,7 +62,7 @@ struct Nap {
 fn serve() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = Server::new("stdio")
-        .options(|it| it.grace = Duration::from_secs(3))
+        .options(|options| options.grace = Duration::from_secs(3))
         .tool("print", || async {
             println!("this is no message");
             "printed"
@@ -251,7 +251,7 @@ fn our_client_hears_of_changes_in_every_revision() {
     let received = async |revision| {
         let command = transport::Command::new(env::current_exe().unwrap()).args(["serve"]);
         let client = Client::builder(command)
-            .options(|it| it.revisions = vec![revision])
+            .options(|options| options.revisions = vec![revision])
             .connect()
             .await
             .unwrap();

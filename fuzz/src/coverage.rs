@@ -45,7 +45,7 @@ impl Reached {
             let seen = self.0[place..].chunks_mut(BLOCK);
             for (counters, seen) in counters.chunks_mut(BLOCK).zip(seen) {
                 // Most edges are not passed.
-                if counters.iter().all(|it| *it == 0) {
+                if counters.iter().all(|counter| *counter == 0) {
                     continue;
                 }
                 for (counter, seen) in counters.iter_mut().zip(seen) {
@@ -67,6 +67,6 @@ impl Reached {
 
     /// Returns the number of edges reached.
     pub fn edges(&self) -> usize {
-        self.0.iter().filter(|it| **it != 0).count()
+        self.0.iter().filter(|seen| **seen != 0).count()
     }
 }

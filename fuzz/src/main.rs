@@ -32,9 +32,10 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let target = arguments.first().and_then(|name| TARGETS.iter().find(|it| it.name == *name));
+    let target =
+        arguments.first().and_then(|name| TARGETS.iter().find(|target| target.name == *name));
     let Some(target) = target else {
-        let names: Vec<_> = TARGETS.iter().map(|it| it.name).collect();
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
         eprintln!(
             "usage: fuzz TARGET [SECONDS [SEED]] or fuzz TARGET FILE…; the targets are {}",
             names.join(", ")
@@ -42,10 +43,11 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let rest = &arguments[1..];
-    match rest.first().map_or(Ok(60), |it| it.parse()) {
+    match rest.first().map_or(Ok(60), |argument| argument.parse()) {
         Ok(seconds) => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-            let seed = rest.get(1).map_or(now, |it| it.parse().expect("a seed is a number"));
+            let seed =
+                rest.get(1).map_or(now, |argument| argument.parse().expect("a seed is a number"));
             fuzz(target, Duration::from_secs(seconds), seed)
         }
         Err(_) => replay(target, rest),
@@ -181,8 +183,8 @@ fn shrink(target: &Target, mut input: Vec<u8>) -> Vec<u8> {
             if fails(target, &shorter) { input = shorter } else { at += size }
         }
         let mut at = 0;
-        while at < input.split(|it| *it == b'\n').count() && !is_late() {
-            let mut lines: Vec<_> = input.split(|it| *it == b'\n').collect();
+        while at < input.split(|byte| *byte == b'\n').count() && !is_late() {
+            let mut lines: Vec<_> = input.split(|byte| *byte == b'\n').collect();
             lines.remove(at);
             let shorter = lines.join(&b'\n');
             if fails(target, &shorter) { input = shorter } else { at += 1 }

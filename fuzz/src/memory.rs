@@ -25,10 +25,10 @@ pub fn peak_of<T>(function: impl FnOnce() -> T) -> (usize, T) {
 
 fn count(bytes: isize) {
     // The cell is gone while a thread ends.
-    let _ = HELD.try_with(|it| {
-        let (held, most) = it.get();
+    let _ = HELD.try_with(|cell| {
+        let (held, most) = cell.get();
         let held = held + bytes;
-        it.set((held, most.max(held)));
+        cell.set((held, most.max(held)));
     });
 }
 

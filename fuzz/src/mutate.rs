@@ -285,7 +285,7 @@ pub fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn lines(input: &[u8]) -> Vec<&[u8]> {
-    input.split(|it| *it == b'\n').collect()
+    input.split(|byte| *byte == b'\n').collect()
 }
 
 fn remove(random: &mut Random, input: &mut Vec<u8>) {
@@ -317,24 +317,26 @@ fn insert(random: &mut Random, input: &mut Vec<u8>) {
 }
 
 fn replace_number(random: &mut Random, input: &mut Vec<u8>) {
-    let digits: Vec<usize> = (0..input.len()).filter(|it| input[*it].is_ascii_digit()).collect();
+    let digits: Vec<usize> =
+        (0..input.len()).filter(|index| input[*index].is_ascii_digit()).collect();
     if digits.is_empty() {
         return;
     }
     let at = digits[random.below(digits.len())];
     let number =
         [0, 1, 2, 3, 4, 7, 10, 100, 255, 65_536, 4_294_967_296, u64::MAX][random.below(12)];
-    let end = (at..input.len()).find(|it| !input[*it].is_ascii_digit()).unwrap_or(input.len());
+    let end =
+        (at..input.len()).find(|index| !input[*index].is_ascii_digit()).unwrap_or(input.len());
     input.splice(at..end, number.to_string().into_bytes());
 }
 
 /// Returns the range of a JSON value that begins somewhere in the input.
 fn value(random: &mut Random, input: &[u8]) -> Option<(usize, usize)> {
     let start = random.below(input.len());
-    let at = (start..input.len()).find(|it| b"{[\":".contains(&input[*it]))?;
+    let at = (start..input.len()).find(|index| b"{[\":".contains(&input[*index]))?;
     let at = if input[at] == b':' { at + 1 } else { at };
     let line = &input[at..];
-    let line = &line[..line.iter().position(|it| *it == b'\n').unwrap_or(line.len())];
+    let line = &line[..line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len())];
     let mut stream = serde_json::Deserializer::from_slice(line).into_iter::<serde_json::Value>();
     stream.next()?.ok()?;
     Some((at, at + stream.byte_offset()))

@@ -12,15 +12,15 @@ const MAX_STEPS: usize = 400;
 
 /// Returns the operations of a script with their arguments.
 pub(crate) fn steps(input: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    let lines = input.split(|it| *it == b'\n').filter(|it| !it.is_empty());
-    lines.take(MAX_STEPS).map(|it| (it[0], it[1..].strip_prefix(b" ").unwrap_or(&it[1..])))
+    let lines = input.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.take(MAX_STEPS).map(|line| (line[0], line[1..].strip_prefix(b" ").unwrap_or(&line[1..])))
 }
 
 /// Returns the number at the beginning of an argument, 0 without one, and the rest.
 pub(crate) fn number(argument: &[u8]) -> (usize, &[u8]) {
-    let digits = argument.iter().take(9).take_while(|it| it.is_ascii_digit()).count();
+    let digits = argument.iter().take(9).take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = argument.split_at(digits);
-    let number = number.iter().fold(0, |sum, it| sum * 10 + usize::from(it - b'0'));
+    let number = number.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'));
     (number, rest.strip_prefix(b" ").unwrap_or(rest))
 }
 
@@ -95,15 +95,17 @@ impl Ledger {
         // An empty batch is answered with one error, and a batch may be.
         self.open.extend(is_batch.then_some((None, false)));
         for members in members(text) {
-            let id = members.get("id").map(|it| it.get().to_owned());
-            let is =
-                |name: &str, value: &str| members.get(name).is_some_and(|it| it.get() == value);
+            let id = members.get("id").map(|id| id.get().to_owned());
+            let is = |name: &str, value: &str| {
+                members.get(name).is_some_and(|member| member.get() == value)
+            };
             // Only strings and integers are ids.
             let is_integer =
-                |it: &str| it.trim_start_matches('-').bytes().all(|it| it.is_ascii_digit());
-            let id = id.filter(|it| it.starts_with('"') || is_integer(it));
-            let is_id = id.as_ref().is_some_and(|it| it.len() < 1_000);
-            let method = members.get("method").and_then(|it| serde_json::from_str(it.get()).ok());
+                |id: &str| id.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            let id = id.filter(|id| id.starts_with('"') || is_integer(id));
+            let is_id = id.as_ref().is_some_and(|id| id.len() < 1_000);
+            let method =
+                members.get("method").and_then(|method| serde_json::from_str(method.get()).ok());
             let method: Option<String> = method;
             let must = !is_batch
                 && is_id
@@ -117,16 +119,17 @@ impl Ledger {
         }
         // A cancelled request may be answered or not, and members of a batch may be.
         if text.contains("ancelled") || text.contains("\\u") {
-            self.open.iter_mut().for_each(|it| it.1 = false);
+            self.open.iter_mut().for_each(|request| request.1 = false);
         }
     }
 
     /// Notes a response. Panics if nothing was open under its id.
     pub(crate) fn answered(&mut self, id: Option<&str>) {
-        let id = id.filter(|it| *it != "null");
+        let id = id.filter(|id| *id != "null");
         // A malformed message with the same id may have no answer.
-        let find =
-            |must: bool| self.open.iter().position(|it| it.1 == must && it.0.as_deref() == id);
+        let find = |must: bool| {
+            self.open.iter().position(|request| request.1 == must && request.0.as_deref() == id)
+        };
         let found = find(true).or_else(|| find(false));
         // An error without an id answers a message whose id can't be read.
         let unreadable = || self.open.iter().rposition(|(_, must)| !must).filter(|_| id.is_none());
@@ -141,7 +144,7 @@ impl Ledger {
     pub(crate) fn received(&mut self, text: &str) {
         for members in members(text) {
             if members.contains_key("result") || members.contains_key("error") {
-                self.answered(members.get("id").map(|it| it.get()));
+                self.answered(members.get("id").map(|id| id.get()));
             }
             self.cancelled(&members);
         }
@@ -150,21 +153,22 @@ impl Ledger {
     /// Notes a cancellation by the server. It may end a subscription whose client does not read, which is not answered then,
     /// or withdraw a request of its own with the same id.
     fn cancelled(&mut self, members: &Members) {
-        let is_cancelled = members.get("method").is_some_and(|it| it.get().contains("cancelled"));
+        let is_cancelled =
+            members.get("method").is_some_and(|method| method.get().contains("cancelled"));
         let params = members.get("params").filter(|_| is_cancelled);
-        let params = params.and_then(|it| serde_json::from_str(it.get()).ok());
+        let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
         let params: Members = params.unwrap_or_default();
         let Some(id) = params.get("requestId") else { return };
         let id = id.get();
-        if self.listening.iter().any(|it| it == id) {
-            let of = self.open.iter_mut().filter(|it| it.0.as_deref() == Some(id));
-            of.for_each(|it| it.1 = false);
+        if self.listening.iter().any(|listener| listener == id) {
+            let of = self.open.iter_mut().filter(|request| request.0.as_deref() == Some(id));
+            of.for_each(|request| request.1 = false);
         }
     }
 
     /// Panics if a request that must be answered is not.
     pub(crate) fn settle(&self) {
-        let left: Vec<_> = self.open.iter().filter(|it| it.1).collect();
+        let left: Vec<_> = self.open.iter().filter(|request| request.1).collect();
         assert!(left.is_empty(), "never answered: {left:?}");
     }
 }

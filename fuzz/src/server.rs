@@ -151,7 +151,11 @@ impl Host {
     pub(crate) fn take(&mut self, effect: Effect) {
         match effect {
             Effect::Run(run) => {
-                assert!(self.runs.iter().all(|it| it.id != run.id), "{:?} runs twice", run.id);
+                assert!(
+                    self.runs.iter().all(|running| running.id != run.id),
+                    "{:?} runs twice",
+                    run.id
+                );
                 assert!(
                     serde_json::from_str::<Value>(&run.input).is_ok(),
                     "no JSON: {}",
@@ -161,21 +165,21 @@ impl Host {
             }
             Effect::Cancel(run) => {
                 assert!(self.is_known(run), "{run:?} had ended");
-                self.runs.retain(|it| it.id != run);
+                self.runs.retain(|running| running.id != run);
             }
             Effect::Answered { run, outcome, .. } => {
                 assert!(self.is_known(run) || outcome.is_err(), "{run:?} had ended");
                 if self.is_running(run) && self.asked.is_multiple_of(2) {
                     let done = outcome.map_err(Failure::from);
-                    let reply = done.map(|it| Reply::Json(it.get().to_owned()));
+                    let reply = done.map(|result| Reply::Json(result.get().to_owned()));
                     self.finish(run, reply);
                 }
             }
             Effect::Resume { run, .. } => assert!(self.is_known(run), "{run:?} had ended"),
             Effect::Host(ticket, _) => self.tickets.push(ticket),
             Effect::CancelHost(ticket) => {
-                self.tickets.retain(|it| *it != ticket);
-                self.jobs.retain(|it| it.ticket() != Some(ticket));
+                self.tickets.retain(|other| *other != ticket);
+                self.jobs.retain(|job| job.ticket() != Some(ticket));
             }
             Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => (),
         }
@@ -188,7 +192,7 @@ impl Host {
     /// Performs one operation of a script, if it is one of the host.
     pub(crate) fn perform(&mut self, name: u8, argument: &[u8]) {
         let (at, rest) = number(argument);
-        let run = pick(&self.runs, at).map(|it| it.id);
+        let run = pick(&self.runs, at).map(|run| run.id);
         match (name, run) {
             (b'!', Some(run)) => self.finish(run, outcome(rest)),
             (b'?', Some(run)) => self.ask(run, rest, false),
@@ -217,7 +221,7 @@ impl Host {
             }
             (b'h', _) => {
                 let Some(ticket) = pick(&self.tickets, at).copied() else { return };
-                self.tickets.retain(|it| *it != ticket);
+                self.tickets.retain(|other| *other != ticket);
                 self.next.push_back(HostInput::Host(ticket, decision(rest)));
             }
             (b'd', _) => self.dispatch(at),
@@ -237,7 +241,7 @@ impl Host {
 
     /// Ends everything that waits; returns whether anything did.
     pub(crate) fn finish_all(&mut self) -> bool {
-        for run in self.runs.iter().map(|it| it.id).collect::<Vec<_>>() {
+        for run in self.runs.iter().map(|run| run.id).collect::<Vec<_>>() {
             self.finish(run, Ok(Reply::Text("late".into())));
         }
         for ticket in std::mem::take(&mut self.tickets) {
@@ -256,17 +260,17 @@ impl Host {
 
     /// Returns whether a handler runs, or has ended and the machine has not its result yet.
     fn is_known(&self, run: RunId) -> bool {
-        let ends = |it: &HostInput| matches!(it, HostInput::Handler(id, HandlerEvent::Done(_)) if *id == run);
-        let is_resolved = |it: &Computation| it.resolves() == Some(run);
+        let ends = |input: &HostInput| matches!(input, HostInput::Handler(id, HandlerEvent::Done(_)) if *id == run);
+        let is_resolved = |job: &Computation| job.resolves() == Some(run);
         let is_waiting =
-            |it: &HostInput| matches!(it, HostInput::Computed(job) if is_resolved(job));
+            |input: &HostInput| matches!(input, HostInput::Computed(job) if is_resolved(job));
         self.is_running(run)
-            || self.next.iter().any(|it| ends(it) || is_waiting(it))
+            || self.next.iter().any(|input| ends(input) || is_waiting(input))
             || self.jobs.iter().any(is_resolved)
     }
 
     fn is_running(&self, run: RunId) -> bool {
-        self.runs.iter().any(|it| it.id == run)
+        self.runs.iter().any(|running| running.id == run)
     }
 
     fn dispatch(&mut self, at: usize) {
@@ -277,7 +281,7 @@ impl Host {
     }
 
     fn finish(&mut self, run: RunId, outcome: Result<Reply, Failure>) {
-        self.runs.retain(|it| it.id != run);
+        self.runs.retain(|running| running.id != run);
         self.next.push_back(HostInput::Handler(run, HandlerEvent::Done(outcome)));
     }
 
@@ -361,6 +365,6 @@ fn outcome(argument: &[u8]) -> Result<Reply, Failure> {
 fn decision(argument: &[u8]) -> HostReply {
     match argument.first() {
         Some(b'f') => HostReply::Failed("no".into()),
-        _ => HostReply::Visible(argument.iter().map(|it| *it == b'1').collect()),
+        _ => HostReply::Visible(argument.iter().map(|byte| *byte == b'1').collect()),
     }
 }

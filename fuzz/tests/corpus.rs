@@ -12,13 +12,13 @@ use gudgeon_fuzz::{
 const MUTATED: usize = 100;
 
 fn check(name: &str) {
-    let target: &Target = TARGETS.iter().find(|it| it.name == name).expect("a target");
+    let target: &Target = TARGETS.iter().find(|target| target.name == name).expect("a target");
     let inputs = corpus::inputs(target);
     for (name, input) in &inputs {
         println!("{name}");
         run(target, input);
     }
-    let inputs: Vec<_> = inputs.into_iter().map(|it| it.1).collect();
+    let inputs: Vec<_> = inputs.into_iter().map(|input| input.1).collect();
     let mut random = Random::new(1);
     for number in 0..MUTATED {
         let input = mutate(&mut random, &inputs);
@@ -39,7 +39,7 @@ macro_rules! targets {
         #[test]
         fn every_target_is_tested() {
             let tested = [$(stringify!($name)),*];
-            assert_eq!(TARGETS.iter().map(|it| it.name).collect::<Vec<_>>(), tested);
+            assert_eq!(TARGETS.iter().map(|target| target.name).collect::<Vec<_>>(), tested);
         }
     };
 }

@@ -189,7 +189,7 @@ fn keyed(server: Server) -> Server {
         .add(
             Tool::new("test_input_required_result_list_roots", |ctx: Context| async move {
                 let roots = ctx.ask(ask::roots().key("client_roots")).await?;
-                let uris: Vec<_> = roots.iter().map(|it| &*it.uri).collect();
+                let uris: Vec<_> = roots.iter().map(|root| &*root.uri).collect();
                 Ok(format!("{} roots: {}", uris.len(), uris.join(", ")))
             })
             .description("Asks for the client's roots."),

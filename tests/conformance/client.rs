@@ -48,12 +48,12 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO")?;
     let auth = scenario.starts_with("auth/").then(|| auth(&scenario)).transpose()?;
     let builder = Client::builder(Target::url(&url)?)
-        .options(|it| {
-            it.revisions = revision.into_iter().collect();
-            it.timeout = Some(Duration::from_secs(20));
-            it.info = Implementation::new("conformance-client", "1.0.0");
-            it.roots = Some(vec!["file:///workspace".into()]);
-            it.auth = auth;
+        .options(|options| {
+            options.revisions = revision.into_iter().collect();
+            options.timeout = Some(Duration::from_secs(20));
+            options.info = Implementation::new("conformance-client", "1.0.0");
+            options.roots = Some(vec!["file:///workspace".into()]);
+            options.auth = auth;
         })
         .on_elicit(|question| future::ready(answer(&question)))
         .on_sample(|_: CreateMessageRequestParams| {
@@ -113,13 +113,14 @@ async fn perform(client: &Client, scenario: &str) -> Result<(), Box<dyn StdError
                 let schema: Value = serde_json::from_str(tool.input_schema.get())?;
                 let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
                 let arguments: Map<_, _> =
-                    names.map(|it| (it.clone(), json!("us-west1"))).collect();
+                    names.map(|name| (name.clone(), json!("us-west1"))).collect();
                 client.call_tool(&tool.name, arguments).await?;
             }
         }
         "json-schema-2020-12-preservation" => {
             let mut tools = client.list::<Tool>().await?.into_iter();
-            let tool = tools.find(|it| it.name == "json_schema_2020_12_tool").ok_or("no tool")?;
+            let tool =
+                tools.find(|tool| tool.name == "json_schema_2020_12_tool").ok_or("no tool")?;
             client.call_tool("json_schema_echo", json!({ "schema": tool.input_schema })).await?;
         }
         auth if auth.starts_with("auth/") => {
@@ -152,7 +153,7 @@ struct Credentials {
 fn auth(scenario: &str) -> Result<Auth, Box<dyn StdError>> {
     let given = env::var("MCP_CONFORMANCE_CONTEXT").ok();
     let given: Credentials =
-        given.map_or(Ok(Credentials::default()), |it| serde_json::from_str(&it))?;
+        given.map_or(Ok(Credentials::default()), |context| serde_json::from_str(&context))?;
     let client_id = || given.client_id.clone().ok_or("the scenario has no client_id");
     let token = given.idp_id_token.clone().or(given.valid_jwt.clone());
     let token = token.map(|token| -> TokenSource {
@@ -207,13 +208,13 @@ async fn redirect(url: String) -> Result<String, Error> {
         write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let mut headers = answer.lines().filter_map(|it| it.split_once(": "));
+        let mut headers = answer.lines().filter_map(|line| line.split_once(": "));
         let location = headers.find(|(name, _)| name.eq_ignore_ascii_case("location"));
         let (_, location) = location.ok_or("the authorization server does not redirect")?;
         Ok::<_, Box<dyn StdError + Send + Sync>>(location.to_owned())
     });
-    let location = asked.await.map_err(|it| Error::misuse(it.to_string()))?;
-    location.map_err(|it| Error::misuse(it.to_string()))
+    let location = asked.await.map_err(|error| Error::misuse(error.to_string()))?;
+    location.map_err(|error| Error::misuse(error.to_string()))
 }
 
 /// Confirms, where that is asked, and leaves everything else to the schema's defaults.
@@ -224,7 +225,7 @@ fn answer(question: &ElicitRequestParams) -> Result<ElicitResult, Error> {
         false
     };
     let content = if is_confirmation { json!({ "confirmed": true }) } else { json!({}) };
-    let content =
-        serde_json::value::to_raw_value(&content).map_err(|it| Error::misuse(it.to_string()))?;
+    let content = serde_json::value::to_raw_value(&content)
+        .map_err(|error| Error::misuse(error.to_string()))?;
     Ok(ElicitResult::new(ElicitAction::Accept, Some(content)))
 }

@@ -35,16 +35,16 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let options = Options::read(std::env::args().skip(1))?;
-    let server = Server::new("conformance").version("1.0.0").options(|it| {
+    let server = Server::new("conformance").version("1.0.0").options(|settings| {
         // Keeps the schema of json_schema_2020_12_tool unchanged.
-        it.schema_profile = SchemaProfile::Full;
-        it.page_size = options.page_size;
-        it.dialects.clone_from(&options.dialects);
-        it.http.auth.extend(options.issuer.as_deref().map(Into::into));
-        it.http.auth.extend(options.proxy.clone().map(|provider| {
+        settings.schema_profile = SchemaProfile::Full;
+        settings.page_size = options.page_size;
+        settings.dialects.clone_from(&options.dialects);
+        settings.http.auth.extend(options.issuer.as_deref().map(Into::into));
+        settings.http.auth.extend(options.proxy.clone().map(|provider| {
             let (id, secret) = (Some("proxy".into()), Some("s3cret".into()));
-            let proxy = |it: &mut OAuthProxy| {
-                (it.provider, it.client_id, it.client_secret) = (provider, id, secret);
+            let proxy = |proxy: &mut OAuthProxy| {
+                (proxy.provider, proxy.client_id, proxy.client_secret) = (provider, id, secret);
             };
             OAuthProxy::new(proxy).into()
         }));
@@ -258,7 +258,7 @@ fn schemas(server: Server) -> Server {
     server
         .add(
             Tool::new("json_schema_2020_12_tool", |person: Value| async move {
-                let given = person.as_object().into_iter().flat_map(|it| it.keys());
+                let given = person.as_object().into_iter().flat_map(|members| members.keys());
                 format!("Got {}", given.cloned().collect::<Vec<_>>().join(", "))
             })
             .input_schema(&schema)
@@ -343,7 +343,7 @@ fn prompts(server: Server) -> Server {
         )
         .complete("test_prompt_with_arguments", "arg1", |typed: String| async move {
             let known = ["test", "testing", "paris", "park", "party"];
-            known.into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+            known.into_iter().filter(|word| word.starts_with(&typed)).collect::<Vec<_>>()
         })
         .add(
             Prompt::new("test_prompt_with_embedded_resource", embed)

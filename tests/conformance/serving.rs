@@ -97,7 +97,7 @@ impl Options {
                 }
                 "--options" => {
                     options.given = serde_json::from_str(&value()?)
-                        .map_err(|it| misused(&format!("--options: {it}")))?;
+                        .map_err(|error| misused(&format!("--options: {error}")))?;
                 }
                 _ => return Err(misused(&name)),
             }
@@ -138,7 +138,7 @@ impl Given {
 
 pub(crate) async fn serve(server: Server, options: Options) -> Result<(), Error> {
     let Some(address) = options.http else { return server.run_stdio().await };
-    let server = server.options(|it| options.given.set(&mut it.http));
+    let server = server.options(|settings| options.given.set(&mut settings.http));
     match options.is_mounted {
         true => mounted(server, &address).await,
         false => server.run(&format!("http://{address}/mcp")).await,
@@ -152,7 +152,7 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
     let app = ["/mcp", "/mcp/{*rest}", "/sse", "/.well-known/{*rest}"]
         .into_iter()
         .fold(Router::new(), |app, path| app.route_service(path, service.clone()));
-    let failed = |it: std::io::Error| misused(&it.to_string());
+    let failed = |error: std::io::Error| misused(&error.to_string());
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     eprintln!("http://{}/mcp", listener.local_addr().map_err(failed)?);
     let (tell, is_told) = oneshot::channel();
@@ -174,7 +174,7 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
 }
 
 fn told_to_end() -> Result<impl Future<Output = ()> + Send, Error> {
-    let failed = |it: std::io::Error| misused(&it.to_string());
+    let failed = |error: std::io::Error| misused(&error.to_string());
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     Ok(async move {

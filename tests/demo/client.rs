@@ -52,9 +52,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let known = Revision::parse(revision).ok_or("--revision takes the date of a revision")?;
     let start = Instant::now();
     let client = Client::builder(Command::new(program).args(rest))
-        .options(|it| {
-            it.revisions = vec![known];
-            it.timeout = Some(Duration::from_secs(30));
+        .options(|options| {
+            options.revisions = vec![known];
+            options.timeout = Some(Duration::from_secs(30));
         })
         .connect()
         .await?;
@@ -87,7 +87,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
         let note = move |report: gudgeon::client::Progress| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(report.progress);
         };
-        let client = client.with_options(|it| it.on_progress = Some(Arc::new(note)));
+        let client = client.with_options(|options| options.on_progress = Some(Arc::new(note)));
         let result = client.call_tool("reindex", json!({})).await?;
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(with(result.data()?, json!({ "progress": progress })))
@@ -109,7 +109,7 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     .await;
 
     step("unknown", 1, async {
-        let client = client.with_options(|it| it.raise_on_error = false);
+        let client = client.with_options(|options| options.raise_on_error = false);
         let result = client.call_tool("outline", json!({ "path": "nowhere.md" })).await?;
         Ok(json!({ "is_error": result.is_error == Some(true), "text": result.text() }))
     })

@@ -75,7 +75,7 @@ async fn attempt(honest: &Client, job: Job) -> Value {
     }
     let closed = began.elapsed().saturating_sub(took);
     stop.store(true, Ordering::Relaxed);
-    let ping = pings.await.map_or(f64::MAX, |it| it.as_secs_f64() * 1000.0);
+    let ping = pings.await.map_or(f64::MAX, |time| time.as_secs_f64() * 1000.0);
     let (outcome, detail) = match outcome {
         Ok(text) => (text, String::new()),
         Err(error) => (error.kind.to_string(), error.to_string().chars().take(300).collect()),
@@ -94,11 +94,11 @@ async fn connect(job: &Job) -> Result<Client, Error> {
         Place::Command(words) => Command::new(&words[0]).args(&words[1..]).into(),
     };
     let mut builder: ClientBuilder = Client::builder(target)
-        .options(|it| {
-            it.timeout = Some(Duration::from_secs_f64(job.timeout));
-            it.max_timeout = Some(Duration::from_secs_f64(2.0 * job.timeout));
-            it.headers = headers;
-            it.validate = job.action == "validate";
+        .options(|options| {
+            options.timeout = Some(Duration::from_secs_f64(job.timeout));
+            options.max_timeout = Some(Duration::from_secs_f64(2.0 * job.timeout));
+            options.headers = headers;
+            options.validate = job.action == "validate";
         })
         .on_log(|_| ())
         .on_progress(|_| ())
@@ -117,12 +117,12 @@ async fn act(client: &Client, action: &str) -> Result<String, Error> {
         "list and call first" => {
             let tools = client.list::<Tool>().await?;
             let arguments = json!({ "a": "x\r\nx-evil: 1" });
-            return client.call_tool(&tools[0].name, arguments).await.map(|it| it.text());
+            return client.call_tool(&tools[0].name, arguments).await.map(|result| result.text());
         }
         "call twice" => drop(client.call_tool("evil", ()).await?),
         "validate" => {
             let arguments = json!({ "n": "b".repeat(200_000) });
-            return client.call_tool("evil", arguments).await.map(|it| it.text());
+            return client.call_tool("evil", arguments).await.map(|result| result.text());
         }
         "push" => {
             let arguments = json!({ "text": "x".repeat(1 << 20) });
@@ -134,14 +134,15 @@ async fn act(client: &Client, action: &str) -> Result<String, Error> {
                 .collect();
             let mut results = Vec::new();
             for call in calls {
-                results
-                    .push(call.await.map_err(|it| Error::new(ErrorKind::Misuse, it.to_string()))?);
+                results.push(
+                    call.await.map_err(|error| Error::new(ErrorKind::Misuse, error.to_string()))?,
+                );
             }
-            return results.swap_remove(0).map(|it| it.text());
+            return results.swap_remove(0).map(|result| result.text());
         }
         _ => (),
     }
-    client.call_tool("evil", ()).await.map(|it| it.text())
+    client.call_tool("evil", ()).await.map(|result| result.text())
 }
 
 /// Returns the longest of pings, as client.py does.

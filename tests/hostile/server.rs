@@ -52,10 +52,10 @@ pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> Result<(), E
             sleep(Duration::from_millis(ms)).await;
             "done"
         })
-        .options(|it| {
-            it.http.header_timeout = time(given.header_timeout, it.http.header_timeout);
-            it.http.idle_timeout = time(given.idle_timeout, it.http.idle_timeout);
-            it.http.legacy_sse = given.legacy_sse.unwrap_or(it.http.legacy_sse);
+        .options(|options| {
+            options.http.header_timeout = time(given.header_timeout, options.http.header_timeout);
+            options.http.idle_timeout = time(given.idle_timeout, options.http.idle_timeout);
+            options.http.legacy_sse = given.legacy_sse.unwrap_or(options.http.legacy_sse);
         });
     server.run(&at).await
 }

@@ -62,7 +62,7 @@ impl Servers {
             Self::One(client) => client.list::<Tool>().await.map(|_| None),
             Self::Group(group, _) => {
                 let tools = group.list::<Tool>().await?;
-                Ok(Some(tools.into_iter().map(|it| it.name).collect()))
+                Ok(Some(tools.into_iter().map(|tool| tool.name).collect()))
             }
         }
     }
@@ -77,15 +77,16 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let (revision, calls) = (Revision::parse(revision), calls.parse()?);
     let mut builders = Vec::new();
     for url in urls.split(',') {
-        builders.push(Client::builder(Target::url(url)?).options(|it| {
-            it.revisions = revision.into_iter().collect();
-            it.timeout = Some(Duration::from_secs(20));
+        builders.push(Client::builder(Target::url(url)?).options(|options| {
+            options.revisions = revision.into_iter().collect();
+            options.timeout = Some(Duration::from_secs(20));
         }));
     }
     let client = match builders.len() {
         1 => Servers::One(builders.remove(0).connect().await?),
         size => {
-            let named = builders.into_iter().enumerate().map(|(at, it)| (format!("s{at}"), it));
+            let named =
+                builders.into_iter().enumerate().map(|(at, builder)| (format!("s{at}"), builder));
             Servers::Group(ClientGroup::connect(named).await?, size)
         }
     };
@@ -112,7 +113,7 @@ async fn work(client: Servers, calls: usize, next: Arc<AtomicUsize>, report: Arc
             return;
         }
         let is_read = number.is_multiple_of(2);
-        let outcome = client.call(number).await.and_then(|it| it.data::<usize>());
+        let outcome = client.call(number).await.and_then(|result| result.data::<usize>());
         let is_hundredth = number.is_multiple_of(100);
         let list = if is_hundredth { client.list().await } else { Ok(None) };
         let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,5 +146,5 @@ async fn work(client: Servers, calls: usize, next: Arc<AtomicUsize>, report: Arc
 /// Returns the resident memory of this process in bytes.
 fn memory() -> usize {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    pages.split(' ').nth(1).and_then(|it| it.parse::<usize>().ok()).unwrap_or_default() * PAGE
+    pages.split(' ').nth(1).and_then(|count| count.parse::<usize>().ok()).unwrap_or_default() * PAGE
 }

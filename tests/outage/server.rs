@@ -24,12 +24,15 @@ async fn main() -> Result<(), Box<dyn StdError>> {
         // A line is one write, so that a kill leaves no part of it.
         let written = (&*ledger).write_all(format!("{number}\n").as_bytes());
         async move {
-            written.map_err(|it| ToolError::new(it.to_string()))?;
+            written.map_err(|error| ToolError::new(error.to_string()))?;
             Ok(number)
         }
     };
     let server = Server::new("outage")
-        .add(Tool::new("read", read).annotations(|it| it.read_only_hint = Some(true)))
+        .add(
+            Tool::new("read", read)
+                .annotations(|annotations| annotations.read_only_hint = Some(true)),
+        )
         .tool("count", count);
     let listening = server.listen(url).await?;
     eprintln!("{}", listening.url());

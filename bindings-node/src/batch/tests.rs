@@ -205,7 +205,8 @@ fn large_inputs_have_batches_of_their_own() {
         let input = format!("{{\"a\":\"{}\"}}", "x".repeat(BATCH));
         batches.push(work(vec![Run { input, ..run(call, "5") }]));
     }
-    let sizes: Vec<_> = std::iter::from_fn(|| batches.take()).map(|it| it.len() / BATCH).collect();
+    let sizes: Vec<_> =
+        std::iter::from_fn(|| batches.take()).map(|batch| batch.len() / BATCH).collect();
     assert_eq!(sizes, [1, 1, 1]);
 }
 
@@ -249,7 +250,7 @@ fn a_run_with_large_strings_waits_for_a_bounded_number_of_batches() {
         batches.push(work(vec![run(call, "5")]));
         slots.push(first_slot(&mut batches));
     }
-    let at = |slot| slots.iter().position(|it| *it == Some(slot));
+    let at = |slot| slots.iter().position(|first| *first == Some(slot));
     assert_eq!((at(0), at(1)), (Some(MAX_OVERTAKING), Some(2 * MAX_OVERTAKING + 1)));
 }
 

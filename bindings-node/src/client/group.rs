@@ -57,8 +57,8 @@ pub struct NamedTargets<'a> {
 impl NativeGroup {
     #[napi(constructor, catch_unwind)]
     pub fn new(clients: Vec<&NativeClient>, failed: Vec<FailedServer>) -> napi::Result<Self> {
-        let members = clients.iter().filter_map(|it| it.member());
-        let failed = failed.into_iter().map(|it| Member::failed(it.name, &it.reason));
+        let members = clients.iter().filter_map(|client| client.member());
+        let failed = failed.into_iter().map(|server| Member::failed(server.name, &server.reason));
         let group = ClientGroup::of(members.chain(failed).collect()).map_err(misuse)?;
         Ok(Self { group, subscriptions: Arc::default() })
     }
@@ -77,7 +77,7 @@ impl NativeGroup {
         let work = boxed(async move {
             let performing = perform(group, &what, params.as_bytes());
             let performed = with_ticket(ticket.unsigned_abs(), performing).await;
-            performed.map(|it| it.result.get().to_owned())
+            performed.map(|reply| reply.result.get().to_owned())
         });
         promise(env, work)
     }
@@ -132,7 +132,7 @@ impl NativeGroup {
     /// Returns the errors of the servers, by name, as JSON.
     #[napi(catch_unwind)]
     pub fn errors(&self) -> String {
-        errors(&self.group, |it| describe(it, &it.message))
+        errors(&self.group, |error| describe(error, &error.message))
     }
 
     /// Returns the targets by name in what a group was given, or the path of the file that holds them.

@@ -115,7 +115,7 @@ impl NativeClient {
         group: Option<String>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
-        Self::open(|it| it.builder_for(&place.0), &settings, group, wake)
+        Self::open(|settings| settings.builder_for(&place.0), &settings, group, wake)
     }
 
     /// Connects to the other end of a stream served in this process.
@@ -134,7 +134,7 @@ impl NativeClient {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
         let target = in_memory(peer, name)?;
-        Self::open(|it| it.builder(target), &settings, group, wake)
+        Self::open(|settings| settings.builder(target), &settings, group, wake)
     }
 
     /// Connects to the other end of a new stream, which `takePeer` returns.
@@ -151,7 +151,7 @@ impl NativeClient {
     ) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         let target = in_memory(ours, name)?;
-        let mut client = Self::open(|it| it.builder(target), &settings, group, wake)?;
+        let mut client = Self::open(|settings| settings.builder(target), &settings, group, wake)?;
         client.peer = Some(theirs);
         Ok(client)
     }
@@ -211,7 +211,7 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn subscribe(&self, number: u32, filter: String) -> napi::Result<()> {
         let filter: SubscriptionFilter = serde_json::from_str(&filter)
-            .map_err(|it| misuse(Error::misuse(format!("the filter can't be read: {it}"))))?;
+            .map_err(|error| misuse(Error::misuse(format!("the filter can't be read: {error}"))))?;
         let client = self.client()?;
         let shared = Arc::clone(&self.shared);
         let subscribing = boxed(async move {
@@ -268,7 +268,11 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
         let roots = client_roots::read(roots.as_bytes()).map_err(refused_value)?;
-        Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
+        Ok(self
+            .client()?
+            .set_roots(roots)
+            .err()
+            .map(|error| client::describe(&error, &error.message)))
     }
 
     /// Sends the request of a run of middleware with these params, JSON; its outcome arrives under this number.
@@ -318,7 +322,7 @@ impl NativeClient {
     /// Returns the other end of the stream, as a file descriptor owned by the caller.
     #[napi(catch_unwind)]
     pub fn take_peer(&mut self) -> Option<i32> {
-        self.peer.take().map(|it| OwnedFd::from(it).into_raw_fd())
+        self.peer.take().map(|stream| OwnedFd::from(stream).into_raw_fd())
     }
 }
 
@@ -337,8 +341,9 @@ impl NativeClient {
         let questions = Questions::new(Language::TypeScript);
         let builder = hooked(builder, &settings, &queue, &questions);
         let asked = Arc::clone(&queue);
-        let builder =
-            questions.authorize(builder, &settings, move |it| asked.ask(it)).map_err(misuse)?;
+        let builder = questions
+            .authorize(builder, &settings, move |question| asked.ask(question))
+            .map_err(misuse)?;
         let middleware = Arc::new(MiddlewareRuns::default());
         let builder = if settings.has("middleware") {
             let waiting = Arc::clone(&queue);
@@ -382,7 +387,7 @@ impl Drop for NativeClient {
 
 impl Shared {
     fn connected(&self) -> Option<Client> {
-        lock(&self.client).as_ref().and_then(|it| it.connected())
+        lock(&self.client).as_ref().and_then(|member| member.connected())
     }
 
     /// Performs work, whose outcome `reply` adds to the queue.
@@ -435,7 +440,7 @@ fn hooked(
         });
     }
     let asked = Arc::clone(queue);
-    questions.register(builder, settings, move |it| asked.ask(it))
+    questions.register(builder, settings, move |question| asked.ask(question))
 }
 
 fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
@@ -460,7 +465,7 @@ fn connect(shared: &Arc<Shared>, member: Arc<Member>) -> io::Result<()> {
 pub(crate) fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(client_runtime::start);
-    runtime.as_ref().map_err(|it| io::Error::new(it.kind(), it.to_string()))
+    runtime.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))
 }
 
 fn in_memory(stream: UnixStream, name: String) -> napi::Result<Target> {
@@ -474,7 +479,7 @@ fn nothing() -> Reply {
 
 fn raw(json: String) -> napi::Result<Box<RawValue>> {
     RawValue::from_string(json)
-        .map_err(|it| misuse(Error::misuse(format!("this is not JSON: {it}"))))
+        .map_err(|error| misuse(Error::misuse(format!("this is not JSON: {error}"))))
 }
 
 pub(crate) fn refused_value(problem: Problem) -> napi::Error {

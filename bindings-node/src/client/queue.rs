@@ -50,7 +50,7 @@ impl Queue {
         if entries.is_empty() {
             return None;
         }
-        let size: usize = entries.iter().map(|it| it.len() + 1).sum();
+        let size: usize = entries.iter().map(|entry| entry.len() + 1).sum();
         let mut batch = String::with_capacity(size + 1);
         for entry in &entries {
             batch.push(if batch.is_empty() { '[' } else { ',' });
@@ -185,7 +185,8 @@ impl Queue {
                 entry.push_str("\"middleware\",");
                 entry.push_str(&request.number.to_string());
                 entry.push(',');
-                let ticket = request.ticket.map_or_else(|| "null".into(), |it| it.to_string());
+                let ticket =
+                    request.ticket.map_or_else(|| "null".into(), |ticket| ticket.to_string());
                 entry.push_str(&ticket);
                 entry.push(',');
                 json::push_string(entry, &request.method);

@@ -28,7 +28,7 @@ pub(super) fn middleware_failed(number: u32, message: &str) -> Error {
 
 /// Returns an error as JSON; `{"thrown": number}` for a value that middleware threw.
 pub(super) fn error_json(error: &Error) -> String {
-    match error.source.as_deref().and_then(|it| it.downcast_ref::<Thrown>()) {
+    match error.source.as_deref().and_then(|source| source.downcast_ref::<Thrown>()) {
         Some(Thrown(number)) => format!(r#"{{"thrown":{number}}}"#),
         None => describe(error, &error.message),
     }

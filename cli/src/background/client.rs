@@ -63,7 +63,7 @@ impl Keeper {
             }
             target if is_detached => {
                 let builder = connection.builder(target)?;
-                let builder = builder.options(|it| it.roots = interaction.roots());
+                let builder = builder.options(|options| options.roots = interaction.roots());
                 let definition = Definition::of(builder)?;
                 Ok(Some(Self::Definition(Box::new(definition))))
             }
@@ -75,11 +75,11 @@ impl Keeper {
 /// Returns a client that uses a named connection as its server, not connected yet.
 pub fn open(name: &str) -> Result<ClientBuilder, Failure> {
     let roots = Folder::find()?.connections()?.get(name).and_then(Saved::roots);
-    Ok(Client::builder(stream(name)?).options(|it| {
+    Ok(Client::builder(stream(name)?).options(|options| {
         // From 2026-07-28 on, a command answers the server's question for roots.
-        it.roots = roots;
+        options.roots = roots;
         // The background process may have to connect to the server first.
-        it.probe_timeout = Duration::MAX;
+        options.probe_timeout = Duration::MAX;
     }))
 }
 
@@ -129,7 +129,7 @@ pub async fn connections() -> Result<Vec<ConnectionState>, Failure> {
         Some((stream, greeting)) if greeting.version == VERSION => {
             exchange(stream, "connections", &json!({}), None).await
         }
-        _ => Ok(all.into_iter().map(|(name, it)| it.not_connected(name)).collect()),
+        _ => Ok(all.into_iter().map(|(name, saved)| saved.not_connected(name)).collect()),
     }
 }
 
@@ -206,14 +206,15 @@ fn line(method: &str, params: &impl Serialize) -> String {
 
 fn outcome_of<T: DeserializeOwned>(answer: Option<Message>) -> Result<T, Failure> {
     let lost = || {
-        let log = Folder::find().map(|it| it.log().display().to_string()).unwrap_or_default();
+        let log =
+            Folder::find().map(|folder| folder.log().display().to_string()).unwrap_or_default();
         Failure::new(FailureKind::Connect, "the background process ended before it answered")
             .with_hint(format!("its log is {log}"))
     };
     match answer.ok_or_else(lost)? {
         Message { result: Some(result), .. } => {
             let read = serde_json::from_str(result.get());
-            read.map_err(|it| Failure::new(FailureKind::Protocol, it.to_string()))
+            read.map_err(|error| Failure::new(FailureKind::Protocol, error.to_string()))
         }
         Message { error: Some(error), .. } => {
             let failure = error.data.as_deref().and_then(failure_in);
@@ -326,10 +327,13 @@ fn end_other_version(mut stream: UnixStream, greeting: &Greeting) -> Result<(), 
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer)?;
     let ended = outcome_of::<serde_json::Value>(serde_json::from_str(&answer).ok());
-    ended.map(drop).map_err(|it| {
-        let message =
-            format!("the background process {} is in the way: {}", greeting.process, it.message());
-        Failure::new(it.kind(), message).with_hint(it.hint().unwrap_or_default())
+    ended.map(drop).map_err(|error| {
+        let message = format!(
+            "the background process {} is in the way: {}",
+            greeting.process,
+            error.message()
+        );
+        Failure::new(error.kind(), message).with_hint(error.hint().unwrap_or_default())
     })
 }
 
@@ -354,8 +358,8 @@ fn start(folder: &Folder) -> Result<Child, Failure> {
         .stdout(Stdio::null())
         .stderr(log)
         .spawn();
-    started.map_err(|it| {
-        let message = format!("{} can't be started: {it}", program.display());
+    started.map_err(|error| {
+        let message = format!("{} can't be started: {error}", program.display());
         Failure::new(FailureKind::Connect, message)
     })
 }

@@ -179,7 +179,8 @@ impl Connection {
     fn on_log(&self, message: &LogMessage) {
         let line = notice::log(message);
         // From 2026-07-28 on, a log message belongs to a request, and before to the connection. It names neither.
-        let is_of_call = self.connected().is_some_and(|it| it.server().spoken().is_stateless);
+        let is_of_call =
+            self.connected().is_some_and(|client| client.server().spoken().is_stateless);
         for peer in lock(&self.peers).values() {
             if peer.shows(message.level) && (!is_of_call || self.questions.has_call_of(peer)) {
                 peer.notify(line.clone());
@@ -204,9 +205,9 @@ impl Connection {
     /// before is changed.
     pub async fn update_level(&self, client: &Client, sets: bool) -> Result<(), Error> {
         let mut level = self.level.lock().await;
-        let wanted = lock(&self.peers).values().filter_map(|it| it.level()).min();
+        let wanted = lock(&self.peers).values().filter_map(|peer| peer.level()).min();
         let wanted = wanted.unwrap_or(DEFAULT_LEVEL);
-        if level.map_or(sets, |it| it != wanted) {
+        if level.map_or(sets, |level| level != wanted) {
             client.set_log_level(wanted).await?;
             *level = Some(wanted);
         }
@@ -248,7 +249,8 @@ impl Drop for Joined {
         lock(&self.connection.peers).remove(&self.number);
         self.connection.touch();
         let connection = Arc::clone(&self.connection);
-        if let Some(client) = connection.connected().filter(|it| !it.server().spoken().is_stateless)
+        if let Some(client) =
+            connection.connected().filter(|client| !client.server().spoken().is_stateless)
         {
             tokio::spawn(async move {
                 // A server that is gone gets its level from the next command.

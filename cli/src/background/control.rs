@@ -171,7 +171,7 @@ impl Registry {
         let name = definition.target.clone();
         let connection = Connection::new(name, definition, Arc::clone(&self.log));
         let mut temporary = lock(&self.temporary);
-        temporary.retain(|it| it.strong_count() > 0);
+        temporary.retain(|connection| connection.strong_count() > 0);
         temporary.push(Arc::downgrade(&connection));
         Ok(Some(connection))
     }
@@ -208,7 +208,8 @@ impl Registry {
     fn states(&self) -> Result<Vec<ConnectionState>, Failure> {
         let all = self.folder.connections()?;
         let connections = lock(&self.connections);
-        let states = all.iter().map(|(name, it)| state(name, &it.target, connections.get(name)));
+        let states =
+            all.iter().map(|(name, saved)| state(name, &saved.target, connections.get(name)));
         Ok(states.collect())
     }
 
@@ -230,25 +231,28 @@ impl Registry {
             return None;
         }
         let connections = lock(&self.connections);
-        connections.values().try_fold(start, |last, it| it.idle_since().map(|it| last.max(it)))
+        connections.values().try_fold(start, |last, connection| {
+            connection.idle_since().map(|since| last.max(since))
+        })
     }
 
     /// Returns whether there is nothing to keep.
     pub fn is_unused(&self) -> bool {
         self.open_questions.is_empty()
             && !self.in_use()
-            && self.folder.connections().is_ok_and(|it| it.is_empty())
+            && self.folder.connections().is_ok_and(|connections| connections.is_empty())
     }
 
     fn in_use(&self) -> bool {
-        lock(&self.temporary).iter().any(|it| it.strong_count() > 0)
+        lock(&self.temporary).iter().any(|connection| connection.strong_count() > 0)
     }
 
     /// Closes all connections.
     pub async fn close(&self) {
-        let all: Vec<_> = lock(&self.connections).drain().map(|(_, it)| it).collect();
+        let all: Vec<_> =
+            lock(&self.connections).drain().map(|(_, connection)| connection).collect();
         let temporary: Vec<_> =
-            lock(&self.temporary).drain(..).filter_map(|it| it.upgrade()).collect();
+            lock(&self.temporary).drain(..).filter_map(|connection| connection.upgrade()).collect();
         let mut closing = tokio::task::JoinSet::new();
         for connection in all.into_iter().chain(temporary) {
             closing.spawn(async move { connection.close().await });
@@ -258,11 +262,11 @@ impl Registry {
 }
 
 fn state(name: &str, target: &str, connection: Option<&Arc<Connection>>) -> ConnectionState {
-    let client = connection.and_then(|it| it.connected());
-    let server = client.as_ref().map(Client::server).map(|it| Server {
-        name: it.info.name.clone(),
-        version: it.info.version.clone(),
-        revision: it.revision.to_string(),
+    let client = connection.and_then(|connection| connection.connected());
+    let server = client.as_ref().map(Client::server).map(|server| Server {
+        name: server.info.name.clone(),
+        version: server.info.version.clone(),
+        revision: server.revision.to_string(),
     });
     ConnectionState {
         name: name.to_owned(),
@@ -274,8 +278,9 @@ fn state(name: &str, target: &str, connection: Option<&Arc<Connection>>) -> Conn
 
 /// Reads the params of a request.
 pub fn read<T: DeserializeOwned>(params: &RawValue) -> Result<T, Failure> {
-    serde_json::from_str(params.get())
-        .map_err(|it| Failure::usage(format!("the background process can't read a request: {it}")))
+    serde_json::from_str(params.get()).map_err(|error| {
+        Failure::usage(format!("the background process can't read a request: {error}"))
+    })
 }
 
 /// Returns the failure for a name that no connection has.

@@ -74,14 +74,14 @@ impl Definition {
             token: None,
             token_file: None,
         };
-        let _ = builder.options(|it| {
-            definition.headers.clone_from(&it.headers);
-            definition.revisions = it.revisions.iter().map(ToString::to_string).collect();
-            let limit = it.connect_timeout.or(it.timeout);
+        let _ = builder.options(|options| {
+            definition.headers.clone_from(&options.headers);
+            definition.revisions = options.revisions.iter().map(ToString::to_string).collect();
+            let limit = options.connect_timeout.or(options.timeout);
             definition.connect_milliseconds =
-                limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
-            definition.roots.clone_from(&it.roots);
-            match &it.auth {
+                limit.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+            definition.roots.clone_from(&options.roots);
+            match &options.auth {
                 Some(Auth::Token(token)) => definition.token = Some(token.clone()),
                 // The record in the file says whether they are in the keyring.
                 Some(Auth::OAuth(_)) => definition.token_file = tokens::path().ok(),
@@ -115,17 +115,18 @@ impl Definition {
                 folder.iter().fold(command, Command::cwd).into()
             }
         };
-        let revisions = self.revisions.iter().filter_map(|it| it.parse().ok()).collect();
-        Ok(Client::builder(target).options(|it| {
-            it.info.name = "gudgeon".into();
-            it.info.version = env!("CARGO_PKG_VERSION").into();
-            it.timeout = None;
-            it.connect_timeout = self.connect_milliseconds.map(Duration::from_millis);
-            it.headers.clone_from(&self.headers);
-            it.revisions = revisions;
-            it.roots.clone_from(&self.roots);
-            it.restart = true;
-            it.auth = auth;
+        let revisions =
+            self.revisions.iter().filter_map(|revision| revision.parse().ok()).collect();
+        Ok(Client::builder(target).options(|options| {
+            options.info.name = "gudgeon".into();
+            options.info.version = env!("CARGO_PKG_VERSION").into();
+            options.timeout = None;
+            options.connect_timeout = self.connect_milliseconds.map(Duration::from_millis);
+            options.headers.clone_from(&self.headers);
+            options.revisions = revisions;
+            options.roots.clone_from(&self.roots);
+            options.restart = true;
+            options.auth = auth;
         }))
     }
 }

@@ -44,9 +44,9 @@ pub fn needed() -> impl Iterator<Item = (&'static str, OsString)> {
 /// Returns the variables for a server that is started as a command.
 pub fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
     // A shell would run a function.
-    set(INHERITED).filter(|(_, it)| !it.as_encoded_bytes().starts_with(b"()"))
+    set(INHERITED).filter(|(_, value)| !value.as_encoded_bytes().starts_with(b"()"))
 }
 
 fn set(names: &'static [&str]) -> impl Iterator<Item = (&'static str, OsString)> {
-    names.iter().filter_map(|name| env::var_os(name).map(|it| (*name, it)))
+    names.iter().filter_map(|name| env::var_os(name).map(|value| (*name, value)))
 }

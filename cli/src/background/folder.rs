@@ -32,12 +32,13 @@ struct Content {
 impl Folder {
     /// Returns the folder, which may not exist: in `XDG_RUNTIME_DIR`, or else in the folder for the state of programs.
     pub fn find() -> Result<Self, Failure> {
-        let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+        let absolute =
+            |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         if let Some(runtime) = absolute("XDG_RUNTIME_DIR") {
             return Ok(Self(runtime.join("gudgeon")));
         }
         let state = absolute("XDG_STATE_HOME")
-            .or_else(|| absolute("HOME").map(|it| it.join(".local/state")))
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
             .ok_or_else(|| {
                 Failure::new(FailureKind::File, "there is no folder for the background process")
                     .with_hint("set HOME or XDG_RUNTIME_DIR")
@@ -48,8 +49,8 @@ impl Folder {
     /// Creates the folder if it is missing. Errors unless the user alone can use it.
     pub fn create(&self) -> Result<(), Failure> {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        created.map_err(|it| {
-            failed(&self.0, "can't be created", &it)
+        created.map_err(|error| {
+            failed(&self.0, "can't be created", &error)
                 .with_hint("set XDG_RUNTIME_DIR to a folder that you can write to")
         })?;
         self.check()?;
@@ -64,8 +65,8 @@ impl Folder {
 
     /// Errors if another user owns the folder, or could use what is in it.
     pub fn check(&self) -> Result<(), Failure> {
-        let found =
-            fs::symlink_metadata(&self.0).map_err(|it| failed(&self.0, "can't be read", &it))?;
+        let found = fs::symlink_metadata(&self.0)
+            .map_err(|error| failed(&self.0, "can't be read", &error))?;
         let path = self.0.display();
         if !found.is_dir() {
             return Err(Failure::new(FailureKind::File, format!("{path} is not a folder"))
@@ -135,8 +136,8 @@ impl Folder {
         self.check()?;
         let hint = format!("run rm {}, then connect again", path.display());
         // The text of serde's error may quote a header.
-        let content: Content = serde_json::from_slice(&bytes).map_err(|it| {
-            let (line, column) = (it.line(), it.column());
+        let content: Content = serde_json::from_slice(&bytes).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
             let message = format!("{}:{line}:{column}: not valid", path.display());
             Failure::new(FailureKind::File, message).with_hint(&hint)
         })?;
@@ -157,7 +158,7 @@ impl Folder {
             file.write_all(&text)?;
             fs::rename(&new, &path)
         });
-        written.map_err(|it| failed(&path, "can't be written", &it))
+        written.map_err(|error| failed(&path, "can't be written", &error))
     }
 
     fn connections_path(&self) -> PathBuf {
@@ -168,12 +169,14 @@ impl Folder {
 /// Returns whether there is a connection with this name. Nothing is started, and a broken file has none.
 pub fn is_connection(name: &str) -> bool {
     check_name(name).is_ok()
-        && Folder::find().and_then(|it| it.connections()).is_ok_and(|it| it.contains_key(name))
+        && Folder::find()
+            .and_then(|folder| folder.connections())
+            .is_ok_and(|connections| connections.contains_key(name))
 }
 
 /// Errors unless a string can be the name of a connection. Names of files have a suffix, and so differ from them.
 pub fn check_name(name: &str) -> Result<(), Failure> {
-    let allowed = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !name.is_empty()
         && name.len() <= MAX_NAME
         && !name.starts_with('-')

@@ -34,7 +34,7 @@ impl Log {
         let text = text.replace('\n', "\\n");
         let mut file = lock(&self.file);
         let _ = writeln!(file, "{} {text}", time(seconds));
-        if file.metadata().is_ok_and(|it| it.len() > MAX_BYTES) {
+        if file.metadata().is_ok_and(|metadata| metadata.len() > MAX_BYTES) {
             let _ = fs::rename(&self.path, self.path.with_extension("log.old"));
             if let Ok(fresh) = open(&self.path) {
                 *file = fresh;

@@ -159,7 +159,7 @@ pub fn failure_in(data: &RawValue) -> Option<Failure> {
     }
     let FailureData { exit_code, message, hint } =
         serde_json::from_str::<Data>(data.get()).ok()?.failure;
-    let kind = KINDS.into_iter().find(|it| *it as u8 == exit_code)?;
+    let kind = KINDS.into_iter().find(|kind| *kind as u8 == exit_code)?;
     let failure = Failure::new(kind, message);
     Some(match hint {
         Some(hint) => failure.with_hint(hint),

@@ -137,12 +137,13 @@ impl OpenQuestions {
     /// Returns a question that waits.
     pub fn question(&self, id: &str) -> Result<QuestionShown, Failure> {
         let pending = lock(&self.pending);
-        pending.get(id).map(|it| it.shown(id)).ok_or_else(|| self.unknown(id))
+        pending.get(id).map(|question| question.shown(id)).ok_or_else(|| self.unknown(id))
     }
 
     /// Returns all questions that wait, the oldest first.
     pub fn questions(&self) -> Vec<QuestionShown> {
-        let mut all: Vec<_> = lock(&self.pending).iter().map(|(id, it)| it.shown(id)).collect();
+        let mut all: Vec<_> =
+            lock(&self.pending).iter().map(|(id, question)| question.shown(id)).collect();
         all.sort_by(|one, other| {
             (one.expires_in_seconds, &one.id).cmp(&(other.expires_in_seconds, &other.id))
         });
@@ -217,7 +218,7 @@ impl OpenQuestions {
     }
 
     fn unknown(&self, id: &str) -> Failure {
-        let message = match lock(&self.answered).iter().any(|it| it == id) {
+        let message = match lock(&self.answered).iter().any(|answered| answered == id) {
             true => format!("the question {id} was answered already"),
             false => format!("there is no question {id:?}; it may have expired"),
         };
@@ -273,14 +274,14 @@ async fn run(
     let (ours, theirs) = memory::pair();
     let (reader, writer) = theirs.into_halves();
     let _serving = Serving(tokio::spawn(peer::serve(connection, Lines::new(reader), writer)));
-    let milliseconds = |it: Option<u64>| it.map(Duration::from_millis);
+    let milliseconds = |limit: Option<u64>| limit.map(Duration::from_millis);
     let mut builder = Client::builder(ours)
-        .options(|it| {
-            it.info.name = "gudgeon".into();
-            it.timeout = milliseconds(params.timeout_milliseconds);
-            it.max_timeout = milliseconds(params.max_timeout_milliseconds);
-            it.log_level = params.log_level;
-            it.roots = roots;
+        .options(|options| {
+            options.info.name = "gudgeon".into();
+            options.timeout = milliseconds(params.timeout_milliseconds);
+            options.max_timeout = milliseconds(params.max_timeout_milliseconds);
+            options.log_level = params.log_level;
+            options.roots = roots;
         })
         .on_elicit_raw(Arc::clone(&answerer))
         .on_sample_raw(answerer);
@@ -294,11 +295,11 @@ async fn run(
                 let _ = logs.try_send(Event::Notice(notice::log(&message)));
             });
     }
-    let client = builder.connect().await?.with_options(|it| it.raise_on_error = false);
+    let client = builder.connect().await?.with_options(|options| options.raise_on_error = false);
     let tool = params.tool;
     let operation = Operation::CallTool { name: tool.clone(), arguments: params.arguments };
     let reply = client.call(operation, client.options()).await?;
-    let data = reply.data().and_then(|it| RawValue::from_string(it.to_owned()).ok());
+    let data = reply.data().and_then(|text| RawValue::from_string(text.to_owned()).ok());
     Ok(ToolReply { tool, result: reply.result, data })
 }
 
@@ -306,6 +307,6 @@ async fn run(
 fn new_id() -> Result<String, Error> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes)
-        .map_err(|it| Error::new(ErrorKind::Cancelled, format!("no random bytes: {it}")))?;
+        .map_err(|error| Error::new(ErrorKind::Cancelled, format!("no random bytes: {error}")))?;
     Ok(format!("{:08x}", u32::from_be_bytes(bytes)))
 }

@@ -131,8 +131,8 @@ where
             }
             (Some(id), None) => peer.answered(&id, result, error),
             (None, Some(method)) if method == "notifications/cancelled" => {
-                let cancelled = params.map(|it| read(&it)).unwrap_or_default().request_id;
-                if let Some(task) = cancelled.and_then(|it| by_id.remove(it.get())) {
+                let cancelled = params.map(|params| read(&params)).unwrap_or_default().request_id;
+                if let Some(task) = cancelled.and_then(|id| by_id.remove(id.get())) {
                     task.abort();
                 }
             }
@@ -176,7 +176,7 @@ impl Peer {
 
     /// Returns whether the command shows log messages of a level.
     pub fn shows(&self, level: LoggingLevel) -> bool {
-        self.level().is_some_and(|it| it <= level)
+        self.level().is_some_and(|lowest| lowest <= level)
     }
 
     /// Ends the stream of the command.
@@ -186,7 +186,7 @@ impl Peer {
 
     /// Ends the stream of a command that speaks another revision.
     pub fn end_unless(&self, revision: Revision) {
-        if self.revision.get().is_some_and(|it| *it != revision) {
+        if self.revision.get().is_some_and(|known| *known != revision) {
             self.end();
         }
     }
@@ -217,7 +217,7 @@ impl Peer {
 
     fn answered(&self, id: &RawValue, result: Option<Raw>, error: Option<ErrorObject>) {
         let id = id.get().parse::<u64>().ok();
-        let Some(waiting) = id.and_then(|it| lock(&self.questions).remove(&it)) else { return };
+        let Some(waiting) = id.and_then(|id| lock(&self.questions).remove(&id)) else { return };
         let outcome = match (result, error) {
             (Some(result), None) => Ok(result),
             (_, Some(ErrorObject { code, message, data })) => {
@@ -234,7 +234,7 @@ impl Peer {
 impl Requests {
     async fn client(&self) -> Result<&Client, ErrorObject> {
         let connect = || async {
-            let client = self.connection.client().await.map_err(|it| error_of(&it))?;
+            let client = self.connection.client().await.map_err(|error| error_of(&error))?;
             let server = client.server();
             let _ = self.peer.revision.set(server.revision);
             if !server.spoken().is_stateless {
@@ -261,12 +261,12 @@ impl Requests {
         if is_modern {
             *lock(&self.peer.level) = meta.log_level;
         }
-        let client = client.with_options(|it| {
-            it.raise_on_error = false;
-            it.meta = meta.others;
+        let client = client.with_options(|options| {
+            options.raise_on_error = false;
+            options.meta = meta.others;
             if let Some(token) = meta.progress_token {
                 let peer = Arc::clone(&self.peer);
-                it.on_progress =
+                options.on_progress =
                     Some(Arc::new(move |step| peer.notify(notice::progress(&step, &token))));
             }
         });
@@ -303,7 +303,7 @@ impl Requests {
         let may_ask = matches!(method, "tools/call" | "prompts/get" | "resources/read");
         let _running = may_ask.then(|| self.connection.questions.begin(&self.peer));
         let options = client.options();
-        client.call(operation, options).await.map(|it| it.result).map_err(error_object)
+        client.call(operation, options).await.map(|reply| reply.result).map_err(error_object)
     }
 
     /// Passes changes on until the command cancels the request.
@@ -360,9 +360,9 @@ struct Meta {
 /// Takes `_meta` out of params.
 fn split_meta(params: Option<Raw>) -> Result<(Option<Raw>, Meta), ErrorObject> {
     let Some(params) = params else { return Ok((None, Meta::default())) };
-    let invalid = |it: serde_json::Error| ErrorObject {
+    let invalid = |error: serde_json::Error| ErrorObject {
         code: code::INVALID_PARAMS,
-        message: it.to_string(),
+        message: error.to_string(),
         data: None,
     };
     // Other members stay as they are, such as numbers of any size.
@@ -374,7 +374,7 @@ fn split_meta(params: Option<Raw>) -> Result<(Option<Raw>, Meta), ErrorObject> {
     let (_, meta) = members.remove(at);
     let mut meta: Map<String, Value> = serde_json::from_str(meta.get()).map_err(invalid)?;
     let progress_token = meta.get("progressToken").cloned();
-    let log_level = meta.get(LOG_LEVEL).and_then(|it| LoggingLevel::deserialize(it).ok());
+    let log_level = meta.get(LOG_LEVEL).and_then(|level| LoggingLevel::deserialize(level).ok());
     meta.retain(|name, _| !OF_CONNECTION.contains(&name.as_str()));
     let others = (!meta.is_empty()).then(|| raw(&meta));
     Ok((Some(raw(&Members(members))), Meta { progress_token, log_level, others }))

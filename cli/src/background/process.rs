@@ -121,7 +121,7 @@ async fn accept(
             }
             _ = idle_check.tick() => {
                 let since = registry.idle_since(last).filter(|_| commands.is_empty());
-                if since.is_some_and(|it| it.elapsed() >= idle) {
+                if since.is_some_and(|since| since.elapsed() >= idle) {
                     return Ok("it was idle");
                 }
             }
@@ -136,7 +136,7 @@ async fn accept(
 async fn serve(registry: &Registry, stream: UnixStream, ended: &Notify) {
     let own = rustix::process::getuid().as_raw();
     // The folder is closed to other users already.
-    if stream.peer_cred().is_ok_and(|it| it.uid() != own) {
+    if stream.peer_cred().is_ok_and(|credentials| credentials.uid() != own) {
         registry.log.write("refused a process of another user");
         return;
     }

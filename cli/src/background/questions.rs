@@ -51,7 +51,7 @@ impl Questions {
 
     /// Returns whether a command has a call in progress.
     pub fn has_call_of(&self, peer: &Arc<Peer>) -> bool {
-        lock(&self.0).calls.iter().any(|it| it.peer.as_ptr() == Arc::as_ptr(peer))
+        lock(&self.0).calls.iter().any(|call| call.peer.as_ptr() == Arc::as_ptr(peer))
     }
 
     /// Returns the command whose call asks, `None` if there is none. While several calls run that do not wait for
@@ -71,14 +71,16 @@ impl Questions {
 
 impl State {
     fn assign(&mut self) {
-        self.waiting.retain(|it| !it.is_closed());
+        self.waiting.retain(|question| !question.is_closed());
         while !self.waiting.is_empty() {
-            let free = self.calls.iter().filter(|it| it.open == 0).count();
+            let free = self.calls.iter().filter(|call| call.open == 0).count();
             // A call may ask several questions at once. As many questions as calls leave no other order than theirs.
             let call = match free {
                 0 => self.calls.last_mut(),
-                1 => self.calls.iter_mut().find(|it| it.open == 0),
-                _ if free <= self.waiting.len() => self.calls.iter_mut().find(|it| it.open == 0),
+                1 => self.calls.iter_mut().find(|call| call.open == 0),
+                _ if free <= self.waiting.len() => {
+                    self.calls.iter_mut().find(|call| call.open == 0)
+                }
                 _ => return,
             };
             let Some(waiting) = self.waiting.pop_front() else { return };
@@ -93,7 +95,7 @@ impl State {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.0);
-        state.calls.retain(|it| it.number != self.1);
+        state.calls.retain(|call| call.number != self.1);
         state.assign();
     }
 }
@@ -101,7 +103,7 @@ impl Drop for Running<'_> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.questions.0);
-        if let Some(call) = state.calls.iter_mut().find(|it| it.number == self.call) {
+        if let Some(call) = state.calls.iter_mut().find(|call| call.number == self.call) {
             call.open = call.open.saturating_sub(1);
         }
     }

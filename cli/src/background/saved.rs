@@ -75,7 +75,7 @@ impl Saved {
             },
             server,
             headers: arguments.headers.clone(),
-            revision: arguments.revision.map(|it| it.to_string()),
+            revision: arguments.revision.map(|revision| revision.to_string()),
             connect_milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             token_file: full(&arguments.token_file)?,
             config: full(&arguments.config)?,
@@ -86,7 +86,7 @@ impl Saved {
     /// Returns everything that the background process needs to connect, with the environment of this command.
     pub fn definition(&self) -> Result<Definition, Failure> {
         let arguments = ConnectionArguments {
-            revision: self.revision.as_ref().and_then(|it| it.parse().ok()),
+            revision: self.revision.as_ref().and_then(|revision| revision.parse().ok()),
             headers: self.headers.clone(),
             connect_timeout: Some(Duration::from_millis(self.connect_milliseconds)),
             token_file: self.token_file.clone(),
@@ -98,7 +98,7 @@ impl Saved {
         }
         let definition = self.target().and_then(|target| {
             let builder = arguments.builder(&target)?;
-            Definition::of(builder.options(|it| it.roots = self.roots()))
+            Definition::of(builder.options(|options| options.roots = self.roots()))
         });
         if self.folder.is_some()
             && let Ok(before) = before
@@ -110,8 +110,8 @@ impl Saved {
 
     /// Returns the folders that the server may use.
     pub fn roots(&self) -> Option<Vec<Root>> {
-        let roots: Vec<_> = self.roots.iter().map(|it| it.as_str().into()).collect();
-        Some(roots).filter(|it| !it.is_empty())
+        let roots: Vec<_> = self.roots.iter().map(|root| root.as_str().into()).collect();
+        Some(roots).filter(|roots| !roots.is_empty())
     }
 
     /// Returns the state of a connection while the background process does not run.
@@ -138,9 +138,9 @@ fn shown(target: &Target) -> Result<String, Failure> {
 
 /// Makes a folder the current one: files, modules, projects and configurations are looked for from there.
 fn enter(folder: &Path) -> Result<(), Failure> {
-    env::set_current_dir(folder).map_err(|it| {
+    env::set_current_dir(folder).map_err(|error| {
         let message =
-            format!("the folder of the connection can't be entered: {}: {it}", folder.display());
+            format!("the folder of the connection can't be entered: {}: {error}", folder.display());
         Failure::new(FailureKind::File, message)
     })
 }

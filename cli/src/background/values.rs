@@ -59,7 +59,8 @@ impl CallParams {
         connection: &ConnectionArguments,
         interaction: &Interaction,
     ) -> Self {
-        let milliseconds = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+        let milliseconds =
+            |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Self {
             tool: tool.to_owned(),
             arguments,

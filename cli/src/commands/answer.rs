@@ -115,7 +115,7 @@ fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Ra
     let is_form = question.method == "elicitation/create";
     let answer = match (&arguments.result, arguments.decline, arguments.cancel) {
         (Some(result), ..) => serde_json::from_str(result)
-            .map_err(|it| Failure::usage(format!("--result is not valid JSON: {it}")))?,
+            .map_err(|error| Failure::usage(format!("--result is not valid JSON: {error}")))?,
         (_, true, _) if is_form => json!({ "action": "decline" }),
         (_, _, true) if is_form => json!({ "action": "cancel" }),
         (_, false, false) if !is_form => message(&Assignments::parse(&arguments.values)?)?,
@@ -130,7 +130,7 @@ fn answer_of(arguments: &AnswerArguments, question: &QuestionShown) -> Result<Ra
             return Err(Failure::usage(message).with_hint("give `text=…`, or let it expire"));
         }
     };
-    serde_json::value::to_raw_value(&answer).map_err(|it| Failure::usage(it.to_string()))
+    serde_json::value::to_raw_value(&answer).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Returns a result of `sampling/createMessage` with this text.

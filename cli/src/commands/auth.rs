@@ -193,11 +193,12 @@ async fn login(arguments: LoginArguments) -> Result<ExitCode, Failure> {
         true => oauth.on_redirect = Some(Arc::new(|url| Box::pin(redirected(url)))),
         false => oauth.open_url = Some(Arc::new(|url| Box::pin(async move { visit(&url) }))),
     }
-    let connected = builder.options(|it| it.auth = Some(Auth::OAuth(oauth))).connect().await;
+    let connected =
+        builder.options(|options| options.auth = Some(Auth::OAuth(oauth))).connect().await;
     // Without the hint to sign in.
-    let client = connected.map_err(|it| match it.kind {
-        ErrorKind::Auth => Failure::new(FailureKind::Auth, it.to_string()),
-        _ => it.into(),
+    let client = connected.map_err(|error| match error.kind {
+        ErrorKind::Auth => Failure::new(FailureKind::Auth, error.to_string()),
+        _ => error.into(),
     })?;
     client.close().await;
     let Some(found) = tokens.sign_in(&url, &options).await? else {
@@ -227,7 +228,9 @@ async fn status(arguments: StatusArguments) -> Result<ExitCode, Failure> {
     let mut all = Vec::new();
     for url in urls {
         let found = match tokens.options(&url).await? {
-            Some(options) => tokens.sign_in(&url, &options).await?.map(|it| (it, options.keyring)),
+            Some(options) => {
+                tokens.sign_in(&url, &options).await?.map(|sign_in| (sign_in, options.keyring))
+            }
             None => None,
         };
         match found {
@@ -236,9 +239,13 @@ async fn status(arguments: StatusArguments) -> Result<ExitCode, Failure> {
             None => (),
         }
     }
-    let shown = all.iter().map(|it| Shown { url: &it.0, found: &it.1, is_in_keyring: it.2 });
+    let shown = all.iter().map(|sign_in| Shown {
+        url: &sign_in.0,
+        found: &sign_in.1,
+        is_in_keyring: sign_in.2,
+    });
     if arguments.json {
-        let shown: Vec<_> = shown.map(|it| it.json()).collect();
+        let shown: Vec<_> = shown.map(|sign_in| sign_in.json()).collect();
         output::json(&json!({ "signIns": shown }))?;
     } else {
         for sign_in in shown {
@@ -274,7 +281,7 @@ async fn token(arguments: TokenArguments) -> Result<ExitCode, Failure> {
     let tokens = Tokens::open()?;
     let options = tokens.options(&url).await?.ok_or_else(|| not_signed_in(&url))?;
     let mut found = tokens.sign_in(&url, &options).await?.ok_or_else(|| not_signed_in(&url))?;
-    if expires_in(&found).is_some_and(|it| it <= MARGIN.as_secs()) {
+    if expires_in(&found).is_some_and(|seconds| seconds <= MARGIN.as_secs()) {
         // The client renews it.
         builder.connect().await?.close().await;
         found = tokens.sign_in(&url, &options).await?.ok_or_else(|| not_signed_in(&url))?;
@@ -312,15 +319,15 @@ fn visit(url: &str) -> Result<(), Error> {
 
 /// Prints the URL to visit and reads the one of the redirect.
 async fn redirected(url: String) -> Result<String, Error> {
-    let failed = |it: String| Error::new(ErrorKind::Auth, it);
-    output::line(&url).map_err(|it| failed(it.message().to_owned()))?;
+    let failed = |message: String| Error::new(ErrorKind::Auth, message);
+    output::line(&url).map_err(|error| failed(error.message().to_owned()))?;
     tell("visit this URL, then paste the URL of the page to which the browser was sent");
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map(|_| line)
     });
-    let line = read.await.map_err(|it| failed(it.to_string()))?;
-    let line = line.map_err(|it| failed(format!("standard input: {it}")))?;
+    let line = read.await.map_err(|error| failed(error.to_string()))?;
+    let line = line.map_err(|error| failed(format!("standard input: {error}")))?;
     match line.trim() {
         "" => Err(failed("standard input has ended before the URL of the redirect".into())),
         url => Ok(url.to_owned()),
@@ -335,7 +342,7 @@ fn tell(text: &str) {
 /// Returns the seconds until a token expires, if that is known.
 fn expires_in(found: &StoredSignIn) -> Option<u64> {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
-    found.expires_at.map(|it| it.saturating_sub(now))
+    found.expires_at.map(|expiry| expiry.saturating_sub(now))
 }
 
 /// A sign-in as it is shown, without tokens.

@@ -142,9 +142,9 @@ impl Call<'_> {
     /// Returns the tool's input schema.
     async fn listed(&self, client: &Client) -> Result<Value, Failure> {
         let tools = client.list::<Tool>().await?;
-        match tools.iter().find(|it| it.name == self.tool) {
+        match tools.iter().find(|tool| tool.name == self.tool) {
             Some(tool) => Ok(serde_json::from_str(tool.input_schema.get()).unwrap_or_default()),
-            None => Err(unknown("tool", self.tool, tools.iter().map(|it| it.name.as_str()))),
+            None => Err(unknown("tool", self.tool, tools.iter().map(|tool| tool.name.as_str()))),
         }
     }
 
@@ -170,7 +170,7 @@ impl Call<'_> {
     /// Warns of names that the schema does not have, where it allows others: most likely they are misspelt.
     fn warn_of_unknown(&self, schema: &Value, interaction: &Interaction) {
         let Some(known) = schema.get("properties").and_then(Value::as_object) else { return };
-        for assignment in self.given.iter().filter(|it| !known.contains_key(&it.name)) {
+        for assignment in self.given.iter().filter(|given| !known.contains_key(&given.name)) {
             if let Some(meant) = nearest(&assignment.name, known.keys().map(String::as_str)) {
                 let name = &assignment.name;
                 let warning =
@@ -222,7 +222,8 @@ pub fn unknown<'a>(
 }
 
 fn is_error(result: &Raw) -> bool {
-    serde_json::from_str::<CallToolResult>(result.get()).is_ok_and(|it| it.is_error == Some(true))
+    serde_json::from_str::<CallToolResult>(result.get())
+        .is_ok_and(|result| result.is_error == Some(true))
 }
 
 /// Prints a result; returns the exit code.
@@ -233,8 +234,8 @@ pub fn show(
     is_json: bool,
     arguments: &RenderArguments,
 ) -> Result<ExitCode, Failure> {
-    let result: CallToolResult = serde_json::from_str(raw.get()).map_err(|it| {
-        Failure::new(FailureKind::Protocol, format!("the result of the tool is invalid: {it}"))
+    let result: CallToolResult = serde_json::from_str(raw.get()).map_err(|error| {
+        Failure::new(FailureKind::Protocol, format!("the result of the tool is invalid: {error}"))
     })?;
     let has_failed = result.is_error == Some(true);
     if is_json {
@@ -251,11 +252,12 @@ pub fn show(
         return Err(Failure::new(FailureKind::Reported, text));
     }
     let texts: Vec<_> = result.content.iter().filter_map(ContentBlock::as_text).collect();
-    let is_mirror = data.is_some_and(|it| render::is_mirror(&texts, it));
+    let is_mirror = data.is_some_and(|data| render::is_mirror(&texts, data));
     let is_only_text = result.content.len() == 1 && texts.len() == 1;
     // On a terminal an object or array is easier to read on several lines than as the server's text.
-    let is_laid_out =
-        is_only_text && output::is_terminal() && data.is_some_and(|it| it.starts_with(['{', '[']));
+    let is_laid_out = is_only_text
+        && output::is_terminal()
+        && data.is_some_and(|text| text.starts_with(['{', '[']));
     if !(is_mirror && is_laid_out) {
         Renderer::new(arguments, tool).blocks(&result.content)?;
     }

@@ -174,7 +174,7 @@ async fn fetched(url: &str, findings: &mut Findings) -> Result<Vec<u8>, Failure>
         let status = answer.status.as_u16();
         findings.errors.push(format!("its server answers with status {status}, not 200"));
     }
-    let kind = answer.headers.get("content-type").and_then(|it| it.to_str().ok());
+    let kind = answer.headers.get("content-type").and_then(|value| value.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if kind != "application/json" && !kind.ends_with("+json") {
         findings.errors.push(format!("its Content-Type is {kind:?}, not application/json"));
@@ -196,7 +196,7 @@ fn check(url: &str, document: &Value) -> Findings {
     }
     check_url(url, &mut findings);
     let text = |name: &str| members.get(name).and_then(Value::as_str);
-    if text("client_name").is_none_or(|it| it.trim().is_empty()) {
+    if text("client_name").is_none_or(|name| name.trim().is_empty()) {
         findings.errors.push("client_name is missing; MCP requires it".into());
     }
     let redirects = members.get("redirect_uris").and_then(Value::as_array);
@@ -236,7 +236,7 @@ fn check_url(url: &str, findings: &mut Findings) {
         return error("the scheme must be https");
     };
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    if host.is_empty() || !url.bytes().all(|it| it.is_ascii_graphic()) {
+    if host.is_empty() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
         error("it is not a URL");
     }
     if host.contains('@') {
@@ -252,7 +252,7 @@ fn check_url(url: &str, findings: &mut Findings) {
     if path.is_empty() {
         error("it must have a path, such as /client.json");
     }
-    if path.split('/').any(|it| matches!(it, "." | "..")) {
+    if path.split('/').any(|segment| matches!(segment, "." | "..")) {
         error("its path must not have the segments `.` and `..`");
     }
     if query.is_some() && !url.contains('#') {
@@ -286,19 +286,22 @@ mod tests {
             ("https://me:it@app.example.com/c", "user name"),
         ] {
             let found = errors(bad, |_| ());
-            assert!(found.iter().any(|it| it.contains(problem)), "{bad}: {found:?}");
+            assert!(found.iter().any(|error| error.contains(problem)), "{bad}: {found:?}");
         }
         let changes: [(Change, &str); 6] = [
-            (|it| it["client_id"] = "https://other.example/c".into(), "is not its URL"),
-            (|it| it["client_name"] = "".into(), "client_name"),
-            (|it| it["redirect_uris"] = json!([]), "redirect_uris is missing"),
-            (|it| it["redirect_uris"] = json!(["javascript:alert(1)"]), "scheme"),
-            (|it| it["client_secret"] = "s".into(), "client_secret is not allowed"),
-            (|it| it["token_endpoint_auth_method"] = "client_secret_post".into(), "with a secret"),
+            (|document| document["client_id"] = "https://other.example/c".into(), "is not its URL"),
+            (|document| document["client_name"] = "".into(), "client_name"),
+            (|document| document["redirect_uris"] = json!([]), "redirect_uris is missing"),
+            (|document| document["redirect_uris"] = json!(["javascript:alert(1)"]), "scheme"),
+            (|document| document["client_secret"] = "s".into(), "client_secret is not allowed"),
+            (
+                |document| document["token_endpoint_auth_method"] = "client_secret_post".into(),
+                "with a secret",
+            ),
         ];
         for (change, problem) in changes {
             let found = errors(url, change);
-            assert!(found.iter().any(|it| it.contains(problem)), "{problem}: {found:?}");
+            assert!(found.iter().any(|error| error.contains(problem)), "{problem}: {found:?}");
         }
     }
 }

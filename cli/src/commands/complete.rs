@@ -43,9 +43,10 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("a prompt or resource template and its argument are missing")
             .with_hint("see `gudgeon complete --help`"));
     };
-    let (value, words) = words.split_first().map_or(("", words), |it| (it.0.as_str(), it.1));
+    let (value, words) = words.split_first().map_or(("", words), |pair| (pair.0.as_str(), pair.1));
     let given = Assignments::parse(words)?.to_strings()?;
-    let given: Map<_, _> = given.into_iter().map(|(name, it)| (name, Value::from(it))).collect();
+    let given: Map<_, _> =
+        given.into_iter().map(|(name, text)| (name, Value::from(text))).collect();
     let reference = match reference.contains("://") || reference.contains('{') {
         true => CompletionTarget::Resource(reference.clone()),
         false => CompletionTarget::Prompt(reference.clone()),

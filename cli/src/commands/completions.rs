@@ -38,7 +38,7 @@ pub fn run(arguments: &CompletionsArguments) -> Result<ExitCode, Failure> {
     };
     let mut script = Vec::new();
     let all = crate::arguments::Arguments::command();
-    let shown = all.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let mut command = Command::new("gudgeon").args(all.get_arguments().cloned()).subcommands(shown);
     clap_complete::generate(shell, &mut command, "gudgeon", &mut script);
     output::line(String::from_utf8_lossy(&script).trim_end())?;

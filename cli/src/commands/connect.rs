@@ -83,7 +83,8 @@ pub async fn connect(arguments: ConnectArguments) -> Result<ExitCode, Failure> {
     if let Some(word) = rest.first() {
         return Err(Failure::usage(format!("unexpected argument {word:?}")));
     }
-    let roots = arguments.roots.iter().map(|it| roots::uri(it)).collect::<Result<_, _>>()?;
+    let roots =
+        arguments.roots.iter().map(|folder| roots::uri(folder)).collect::<Result<_, _>>()?;
     let saved = Saved::of(&target, word.as_deref(), &arguments.connection, roots)?;
     let state = background::client::connect(&name, saved).await?;
     match arguments.json {
@@ -108,7 +109,11 @@ pub async fn connections(arguments: ConnectionsArguments) -> Result<ExitCode, Fa
 pub async fn disconnect(arguments: DisconnectArguments) -> Result<ExitCode, Failure> {
     let names = match arguments.all {
         false => arguments.names,
-        true => background::client::connections().await?.into_iter().map(|it| it.name).collect(),
+        true => background::client::connections()
+            .await?
+            .into_iter()
+            .map(|connection| connection.name)
+            .collect(),
     };
     for name in names {
         background::client::disconnect(&name).await?;

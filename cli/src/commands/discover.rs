@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut last: Option<&Source> = None;
     for server in &servers.found {
         let source = &server.source;
-        if last.is_none_or(|it| !is_same(it, source)) {
+        if last.is_none_or(|last| !is_same(last, source)) {
             if last.is_some() {
                 output::line("")?;
             }
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn title(source: &Source) -> String {
-    let title = source.host.map_or("", |it| it.title);
+    let title = source.host.map_or("", |host| host.title);
     let path = source.path.display().to_string();
     format!("{title} ({}): {}", source.scope, escape::one_line(&path))
 }
@@ -82,7 +82,7 @@ fn is_same(a: &Source, b: &Source) -> bool {
 }
 
 fn server(server: &Configured) -> Value {
-    let path = |it: &Path| it.display().to_string();
+    let path = |path: &Path| path.display().to_string();
     let source = &server.source;
     let mut shown = json!({
         "target": server.label(),

@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Returns the parser of a host's name, which lists all of them in errors and in the help.
 pub fn host_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(HOSTS.iter().map(|it| it.name))
+    PossibleValuesParser::new(HOSTS.iter().map(|host| host.name))
 }
 
 /// Returns the host of a name that `host_names` accepted.
@@ -151,8 +151,8 @@ pub fn project(scope: ScopeArgument, environment: &Environment) -> Option<&Path>
 }
 
 pub fn tell_backup(backup: Option<PathBuf>) -> Result<(), Failure> {
-    backup.map_or(Ok(()), |it| {
-        output::line(format_args!("The file before the change: {}", it.display()))
+    backup.map_or(Ok(()), |path| {
+        output::line(format_args!("The file before the change: {}", path.display()))
     })
 }
 
@@ -179,8 +179,8 @@ impl Change<'_> {
     /// `yes`.
     pub fn make(&self, dry_run: bool, yes: bool, replaces: bool) -> Result<Made, Failure> {
         let file = self.shown_path();
-        let colours =
-            io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+        let colours = io::stdout().is_terminal()
+            && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let (old, new) = (self.document.masked(self.server), self.edited.masked(self.server));
         // The file may be of a project, with comments that a terminal would obey.
         let shown = diff::unified(&file, &escape::lines(&old), &escape::lines(&new), colours);
@@ -294,7 +294,7 @@ fn add_variables(
                 "--env takes NAME=VALUE, or the NAME of a variable that is set",
             ));
         }
-        members.retain(|(it, _)| it != name);
+        members.retain(|(known, _)| known != name);
         members.push((name.to_owned(), value));
     }
     Ok(())
@@ -310,7 +310,7 @@ fn add_headers(entry: &mut Entry, given: &[String]) -> Result<(), Failure> {
     for header in given {
         let (name, value) =
             header.split_once(':').ok_or_else(|| Failure::usage("--header takes NAME: VALUE"))?;
-        headers.retain(|(it, _)| !it.eq_ignore_ascii_case(name.trim()));
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.trim()));
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(())

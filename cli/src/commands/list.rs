@@ -68,7 +68,7 @@ struct Entry {
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (target, words) = arguments.connection.target(arguments.words)?;
-    let asked = words.iter().map(|it| Kind::parse(it)).collect::<Result<Vec<_>, _>>()?;
+    let asked = words.iter().map(|word| Kind::parse(word)).collect::<Result<Vec<_>, _>>()?;
     let interaction = arguments.interaction.read()?;
     let lists = session::run(&arguments.connection, &interaction, &target, async |client| {
         let mut lists = Vec::new();
@@ -138,7 +138,7 @@ async fn fetch(client: &Client, kind: Kind, is_asked: bool) -> Result<Option<Raw
 fn print(entries: &[Entry], is_long: bool) -> Result<(), Failure> {
     let width = output::columns();
     if !is_long {
-        let row = |it: &Entry| (it.name.clone(), first_sentence(&it.description));
+        let row = |entry: &Entry| (entry.name.clone(), first_sentence(&entry.description));
         let rows: Vec<_> = entries.iter().map(row).collect();
         return table::lines(&rows, width).into_iter().try_for_each(output::line);
     }
@@ -150,7 +150,7 @@ fn print(entries: &[Entry], is_long: bool) -> Result<(), Failure> {
             Some(width) => table::wrap(&entry.name, width),
             None => vec![entry.name.clone()],
         };
-        names.iter().try_for_each(|it| output::line(style::heading(it)))?;
+        names.iter().try_for_each(|name| output::line(style::heading(name)))?;
         let texts = entry.description.lines().chain(entry.details.iter().map(String::as_str));
         for text in texts {
             let indent = text.len() - text.trim_start().len();
@@ -267,21 +267,21 @@ fn section(heading: &str, schema: &Raw) -> Vec<String> {
         return Vec::new();
     }
     let heading = std::iter::once(heading.to_owned());
-    heading.chain(lines.into_iter().map(|it| format!("  {it}"))).collect()
+    heading.chain(lines.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
 fn resource_entry(resource: Resource) -> Entry {
     let mut details = vec![format!("Name: {}", resource.name)];
-    details.extend(resource.mime_type.map(|it| format!("Type: {it}")));
-    let size = resource.size.and_then(|it| usize::try_from(it).ok());
-    details.extend(size.map(|it| format!("Size: {}", render::size(it))));
+    details.extend(resource.mime_type.map(|mime_type| format!("Type: {mime_type}")));
+    let size = resource.size.and_then(|size| usize::try_from(size).ok());
+    details.extend(size.map(|size| format!("Size: {}", render::size(size))));
     let description = resource.description.or_else(|| Some(resource.name.clone()));
     Entry::new(&resource.uri, resource.title.as_deref(), description.as_deref(), &details)
 }
 
 fn template_entry(template: ResourceTemplate) -> Entry {
     let mut details = vec![format!("Name: {}", template.name)];
-    details.extend(template.mime_type.map(|it| format!("Type: {it}")));
+    details.extend(template.mime_type.map(|mime_type| format!("Type: {mime_type}")));
     let description = template.description.or_else(|| Some(template.name.clone()));
     Entry::new(&template.uri_template, template.title.as_deref(), description.as_deref(), &details)
 }
@@ -291,7 +291,7 @@ fn prompt_entry(prompt: Prompt) -> Entry {
     let mut details = Vec::new();
     if !arguments.is_empty() {
         details.push("Arguments:".to_owned());
-        details.extend(arguments.iter().map(|it| format!("  {}", argument_line(it))));
+        details.extend(arguments.iter().map(|argument| format!("  {}", argument_line(argument))));
     }
     Entry::new(&prompt.name, prompt.title.as_deref(), prompt.description.as_deref(), &details)
 }
@@ -308,7 +308,7 @@ impl Entry {
         Self {
             name: escape::one_line(name).into_owned(),
             description: escape::lines(description.or(title).unwrap_or_default().trim()).into(),
-            details: details.iter().map(|it| escape::one_line(it).into_owned()).collect(),
+            details: details.iter().map(|detail| escape::one_line(detail).into_owned()).collect(),
         }
     }
 }

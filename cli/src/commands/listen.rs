@@ -62,7 +62,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         (ListKind::Prompts, arguments.prompts),
         (ListKind::Resources, arguments.resources),
     ];
-    let lists = asked.into_iter().filter(|it| it.1).map(|it| Change::List(it.0));
+    let lists = asked.into_iter().filter(|list| list.1).map(|list| Change::List(list.0));
     let asked: Vec<_> = lists.chain(uris.into_iter().map(Change::Updated)).collect();
     let interaction = arguments.interaction.read()?;
     let (events, mut received) = mpsc::unbounded_channel();
@@ -117,9 +117,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// Returns the changes of lists that the server announces.
 fn announced(client: &Client) -> Vec<Change> {
     let ServerCapabilities { tools, prompts, resources, .. } = session::declared(client);
-    let tools = tools.is_some_and(|it| it.list_changed == Some(true));
-    let prompts = prompts.is_some_and(|it| it.list_changed == Some(true));
-    let resources = resources.is_some_and(|it| it.list_changed == Some(true));
+    let tools = tools.is_some_and(|tools| tools.list_changed == Some(true));
+    let prompts = prompts.is_some_and(|prompts| prompts.list_changed == Some(true));
+    let resources = resources.is_some_and(|resources| resources.list_changed == Some(true));
     [(ListKind::Tools, tools), (ListKind::Prompts, prompts), (ListKind::Resources, resources)]
         .into_iter()
         .filter_map(|(list, is_announced)| is_announced.then_some(Change::List(list)))

@@ -59,8 +59,11 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
                 output::raw_json(raw.get())?;
                 return Ok(ExitCode::SUCCESS);
             }
-            let result: GetPromptResult = serde_json::from_str(raw.get()).map_err(|it| {
-                Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {it}"))
+            let result: GetPromptResult = serde_json::from_str(raw.get()).map_err(|error| {
+                Failure::new(
+                    FailureKind::Protocol,
+                    format!("the server's result is invalid: {error}"),
+                )
             })?;
             let renderer = Renderer::new(&request.render, &name);
             for (number, message) in result.messages.iter().enumerate() {
@@ -85,12 +88,14 @@ async fn explain(client: &Client, name: &str, given: &[(String, String)], error:
         return error.into();
     }
     let Ok(prompts) = client.list::<Prompt>().await else { return error.into() };
-    let Some(prompt) = prompts.iter().find(|it| it.name == name) else {
-        return unknown("prompt", name, prompts.iter().map(|it| it.name.as_str()));
+    let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
+        return unknown("prompt", name, prompts.iter().map(|prompt| prompt.name.as_str()));
     };
-    let is_given = |name: &str| given.iter().any(|it| it.0 == name);
+    let is_given = |name: &str| given.iter().any(|pair| pair.0 == name);
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
-    let missing = arguments.iter().find(|it| it.required == Some(true) && !is_given(&it.name));
+    let missing = arguments
+        .iter()
+        .find(|argument| argument.required == Some(true) && !is_given(&argument.name));
     if let Some(missing) = missing {
         let message = format!("prompt {name:?}: missing argument '{}'", missing.name);
         let hint = format!("the server says: {}", argument_line(missing));

@@ -69,11 +69,16 @@ fn variables(uri: &str, given: &Assignments) -> Result<Option<Raw>, Failure> {
         return Ok(None);
     }
     let template = UriTemplate::parse(uri)
-        .map_err(|it| Failure::usage(format!("{uri:?} is no URI template: {it}")))?;
+        .map_err(|error| Failure::usage(format!("{uri:?} is no URI template: {error}")))?;
     let names: Vec<_> = template.kinds().collect();
-    let examples =
-        names.iter().map(|it| format!("{}=VALUE", it.name)).collect::<Vec<_>>().join(" ");
-    if let Some(other) = given.iter().find(|it| names.iter().all(|known| known.name != it.name)) {
+    let examples = names
+        .iter()
+        .map(|variable| format!("{}=VALUE", variable.name))
+        .collect::<Vec<_>>()
+        .join(" ");
+    if let Some(other) =
+        given.iter().find(|assignment| names.iter().all(|known| known.name != assignment.name))
+    {
         let failure = Failure::usage(format!("the URI {uri:?} has no variable '{}'", other.name));
         return Err(match names.is_empty() {
             true => failure.with_hint("a template has its variables in braces: shelf://books/{id}"),
@@ -81,14 +86,14 @@ fn variables(uri: &str, given: &Assignments) -> Result<Option<Raw>, Failure> {
         });
     }
     if let Some(missing) =
-        names.iter().find(|it| !it.is_optional() && given.get(&it.name).is_none())
+        names.iter().find(|variable| !variable.is_optional() && given.get(&variable.name).is_none())
     {
         let message = format!("the variable '{}' of {uri:?} has no value", missing.name);
         return Err(Failure::usage(message).with_hint(format!("write {examples}")));
     }
     let mut object = json::ObjectWriter::with_capacity(64);
     for assignment in given.iter() {
-        let value = |it: &Given| match it {
+        let value = |given: &Given| match given {
             Given::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
             Given::Json(json) => json.get().to_owned(),
         };
@@ -104,8 +109,8 @@ fn variables(uri: &str, given: &Assignments) -> Result<Option<Raw>, Failure> {
 }
 
 fn show(raw: &Raw, arguments: &RenderArguments) -> Result<(), Failure> {
-    let result: ReadResourceResult = serde_json::from_str(raw.get()).map_err(|it| {
-        Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {it}"))
+    let result: ReadResourceResult = serde_json::from_str(raw.get()).map_err(|error| {
+        Failure::new(FailureKind::Protocol, format!("the server's result is invalid: {error}"))
     })?;
     let is_piped = !output::is_terminal() && !arguments.saves();
     for contents in &result.contents {
@@ -113,8 +118,9 @@ fn show(raw: &Raw, arguments: &RenderArguments) -> Result<(), Failure> {
             // Into a file or a pipe goes exactly what the resource contains.
             ResourceContents::Text(content) if is_piped => output::bytes(content.text.as_bytes())?,
             ResourceContents::Blob(content) if is_piped => {
-                let bytes = BASE64_STANDARD.decode(&content.blob).map_err(|it| {
-                    let message = format!("the contents of {:?} are no base64: {it}", content.uri);
+                let bytes = BASE64_STANDARD.decode(&content.blob).map_err(|error| {
+                    let message =
+                        format!("the contents of {:?} are no base64: {error}", content.uri);
                     Failure::new(FailureKind::Protocol, message)
                 })?;
                 output::bytes(&bytes)?;
@@ -145,8 +151,8 @@ async fn explain(client: &Client, uri: &str, is_template: bool, error: Error) ->
         return error.into();
     }
     match client.list::<Resource>().await {
-        Ok(known) if !known.iter().any(|it| it.uri == uri) => {
-            unknown("resource", uri, known.iter().map(|it| it.uri.as_str()))
+        Ok(known) if !known.iter().any(|resource| resource.uri == uri) => {
+            unknown("resource", uri, known.iter().map(|resource| resource.uri.as_str()))
         }
         _ => error.into(),
     }

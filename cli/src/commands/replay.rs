@@ -87,7 +87,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         };
     };
     let limit = Duration::try_from_secs_f64(arguments.timeout)
-        .map_err(|it| Failure::usage(format!("--timeout: {it}")))?;
+        .map_err(|error| Failure::usage(format!("--timeout: {error}")))?;
     let server = server::of(&target, &arguments.access)?;
     let comparison = client::compare(&connections, &*server, limit).await?;
     if arguments.json {
@@ -96,9 +96,9 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             "differences": comparison.differences,
         }))?;
     } else {
-        for it in &comparison.differences {
-            let line = it.line.map_or_else(String::new, |line| format!("line {line}: "));
-            output::line(format_args!("{line}{}: {}", it.of, it.text))?;
+        for difference in &comparison.differences {
+            let line = difference.line.map_or_else(String::new, |line| format!("line {line}: "));
+            output::line(format_args!("{line}{}: {}", difference.of, difference.text))?;
         }
         let (compared, found) = (comparison.compared, comparison.differences.len());
         output::line(format_args!("{compared} messages compared, {found} differences"))?;

@@ -38,8 +38,8 @@ pub struct Arguments {
 
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.directory {
-        env::set_current_dir(folder).map_err(|it| {
-            let message = format!("--directory {}: {it}", folder.display());
+        env::set_current_dir(folder).map_err(|error| {
+            let message = format!("--directory {}: {error}", folder.display());
             Failure::new(FailureKind::File, message)
         })?;
     }
@@ -76,8 +76,8 @@ fn replace_process(launch: &Launch) -> Result<ExitCode, Failure> {
 
 #[cfg(not(unix))]
 fn replace_process(launch: &Launch) -> Result<ExitCode, Failure> {
-    let status = command(launch).status().map_err(|it| not_started(launch, &it))?;
-    Ok(ExitCode::from(status.code().and_then(|it| u8::try_from(it).ok()).unwrap_or(1)))
+    let status = command(launch).status().map_err(|error| not_started(launch, &error))?;
+    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
 fn command(launch: &Launch) -> std::process::Command {

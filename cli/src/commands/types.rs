@@ -74,7 +74,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn language(arguments: &Arguments) -> Result<Language, Failure> {
-    let suffix = arguments.out.as_ref().and_then(|it| it.extension()?.to_str());
+    let suffix = arguments.out.as_ref().and_then(|path| path.extension()?.to_str());
     match (arguments.python, arguments.typescript, suffix) {
         (true, ..) | (false, false, Some("py")) => Ok(Language::Python),
         (_, true, _) | (false, false, Some("ts" | "mts" | "cts")) => Ok(Language::Typescript),

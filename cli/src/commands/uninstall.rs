@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = &arguments.name;
     if !entries.contains_key(name) {
         let message = format!("{} has no server {name:?}: {}", host.title, path.display());
-        let names: Vec<_> = entries.keys().map(|it| format!("{it:?}")).collect();
+        let names: Vec<_> = entries.keys().map(|name| format!("{name:?}")).collect();
         let failure = Failure::new(FailureKind::NotFound, message);
         return Err(match names.is_empty() {
             true => failure.with_hint("`gudgeon discover` lists the servers of all hosts"),

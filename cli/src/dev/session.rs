@@ -116,7 +116,7 @@ impl Session {
     fn start_server(&mut self) {
         self.is_ready = false;
         self.started = Instant::now();
-        match (self.start)().and_then(|it| it.start()) {
+        match (self.start)().and_then(|process| process.start()) {
             Ok(server) => {
                 self.server = Some(server);
                 self.broken = None;
@@ -161,8 +161,8 @@ impl Session {
         let subscriptions: Vec<_> = self
             .pending
             .iter()
-            .filter(|it| is_subscription(it.1))
-            .map(|(id, it)| (id.clone(), it.clone()))
+            .filter(|entry| is_subscription(entry.1))
+            .map(|(id, request)| (id.clone(), request.clone()))
             .collect();
         for (id, subscription) in subscriptions {
             self.resumed.insert(id);
@@ -216,7 +216,7 @@ impl Session {
                     self.initialized = Some(message);
                 } else if method == "notifications/cancelled"
                     && let Some(id) =
-                        message.object("params").as_ref().and_then(|it| it.get("requestId"))
+                        message.object("params").as_ref().and_then(|params| params.get("requestId"))
                 {
                     self.pending.remove(id.get());
                 }
@@ -235,14 +235,15 @@ impl Session {
 
     /// Keeps a request that changes the state of the session.
     fn keep_setting(&mut self, method: &str, message: &RawObject) {
-        let uri = || message.object("params").and_then(|it| it.string("uri")).unwrap_or_default();
+        let uri =
+            || message.object("params").and_then(|params| params.string("uri")).unwrap_or_default();
         let (key, is_kept) = match method {
             "logging/setLevel" => (String::new(), true),
             "resources/subscribe" => (uri(), true),
             "resources/unsubscribe" => (uri(), false),
             _ => return,
         };
-        self.settings.retain(|it| it.0 != key);
+        self.settings.retain(|setting| setting.0 != key);
         if is_kept {
             self.settings.push((key, message.clone()));
         }
@@ -259,7 +260,7 @@ impl Session {
                 if let Some(initialized) = self.initialized.clone()
                     && message
                         .object("result")
-                        .is_some_and(|it| it.get("protocolVersion").is_some())
+                        .is_some_and(|result| result.get("protocolVersion").is_some())
                 {
                     self.send(initialized.into_bytes());
                     for (_, setting) in self.settings.clone() {
@@ -273,7 +274,7 @@ impl Session {
                 if self.is_restarting && self.pending.get(&id).is_some_and(is_subscription) => {}
             Kind::Response { id } => {
                 let request = self.pending.remove(&id);
-                let method = request.as_ref().and_then(|it| it.string("method"));
+                let method = request.as_ref().and_then(|request| request.string("method"));
                 let is_handshake =
                     matches!(method.as_deref(), Some("initialize" | "server/discover"));
                 if !is_handshake || message.get("result").is_none() {
@@ -308,9 +309,12 @@ impl Session {
 
     /// Remembers the lists of a server.
     fn note_lists(&mut self, handshake: &RawObject) {
-        let capabilities = handshake.object("result").and_then(|it| it.object("capabilities"));
+        let capabilities =
+            handshake.object("result").and_then(|result| result.object("capabilities"));
         let Some(capabilities) = capabilities else { return };
-        self.lists.extend(LISTS.iter().map(|it| it.0).filter(|it| capabilities.get(it).is_some()));
+        self.lists.extend(
+            LISTS.iter().map(|list| list.0).filter(|list| capabilities.get(list).is_some()),
+        );
     }
 
     /// Announces all lists as changed, in a session.
@@ -328,10 +332,10 @@ impl Session {
     /// Announces the lists that a subscription asked for as changed.
     async fn announce_to(&self, id: &str) {
         self.note_ready();
-        let params = self.pending.get(id).and_then(|it| it.object("params"));
-        let wanted = params.and_then(|it| it.object("notifications")).unwrap_or_default();
+        let params = self.pending.get(id).and_then(|request| request.object("params"));
+        let wanted = params.and_then(|params| params.object("notifications")).unwrap_or_default();
         for (list, name) in LISTS {
-            if wanted.get(name).is_some_and(|it| it.get() == "true") {
+            if wanted.get(name).is_some_and(|value| value.get() == "true") {
                 let mut message = RawObject::parse(&notification(
                     &format!("notifications/{list}/list_changed"),
                     &json!({}),
@@ -376,7 +380,7 @@ impl Session {
     async fn fail_pending(&mut self, why: &str) {
         let all = std::mem::take(&mut self.pending);
         let (kept, failed): (HashMap<_, _>, HashMap<_, _>) =
-            all.into_iter().partition(|it| is_subscription(&it.1));
+            all.into_iter().partition(|entry| is_subscription(&entry.1));
         self.pending = kept;
         for id in failed.into_keys() {
             self.tell_host(error(&id, code::INTERNAL_ERROR, why)).await;
@@ -391,7 +395,7 @@ impl Session {
 }
 
 fn is_subscription(request: &RawObject) -> bool {
-    request.string("method").is_some_and(|it| it == "subscriptions/listen")
+    request.string("method").is_some_and(|method| method == "subscriptions/listen")
 }
 
 /// Declares in a server's handshake that changes of its lists are announced.

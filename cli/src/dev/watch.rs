@@ -38,7 +38,7 @@ impl Changes {
     /// Returns the names of the files, shortened.
     pub fn shown(&self) -> String {
         let mut names =
-            self.0.iter().filter_map(|it| it.file_name()).map(|it| it.to_string_lossy());
+            self.0.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy());
         let first = names.next().unwrap_or_default();
         match names.count() {
             0 => first.into_owned(),
@@ -66,8 +66,8 @@ impl Watching {
                 let _ = sender.send(event);
             }
         })
-        .map_err(|it| failed(Path::new("."), &it))?;
-        let extra = extra.iter().map(|it| it.canonicalize()).collect::<Result<Vec<_>, _>>();
+        .map_err(|error| failed(Path::new("."), &error))?;
+        let extra = extra.iter().map(|path| path.canonicalize()).collect::<Result<Vec<_>, _>>();
         let extra = extra.map_err(|error| {
             Failure::usage(format!("--watch: {error}")).with_hint("give a path that exists")
         })?;
@@ -95,10 +95,10 @@ impl Watching {
             // Each folder by itself: those that are left out may contain many thousands.
             self.watcher
                 .watch(&folder, RecursiveMode::NonRecursive)
-                .map_err(|it| failed(&folder, &it))?;
+                .map_err(|error| failed(&folder, &error))?;
             let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
-            let folders = inside.filter(|it| it.file_type().is_ok_and(|it| it.is_dir()));
-            waiting.extend(folders.map(|it| it.path()).filter(|it| !is_ignored(it)));
+            let folders = inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            waiting.extend(folders.map(|entry| entry.path()).filter(|folder| !is_ignored(folder)));
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ impl Watching {
         }
         let mut found = BTreeSet::new();
         for path in event.paths {
-            let is_extra = self.extra.iter().any(|it| path.starts_with(it));
+            let is_extra = self.extra.iter().any(|extra| path.starts_with(extra));
             if path.is_dir() {
                 if !is_ignored(&path) {
                     // A folder that is gone again has no sources.
@@ -165,12 +165,12 @@ fn parent(path: &Path) -> PathBuf {
 }
 
 fn is_ignored(folder: &Path) -> bool {
-    let name = folder.file_name().map(|it| it.to_string_lossy()).unwrap_or_default();
+    let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name.starts_with('.') || IGNORED.contains(&&*name)
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
-    path.extension().is_some_and(|it| suffixes.iter().any(|suffix| it == *suffix))
+    path.extension().is_some_and(|extension| suffixes.iter().any(|suffix| extension == *suffix))
 }
 
 /// Returns the folders of the files that a script imports by relative paths, itself or through others.
@@ -190,7 +190,9 @@ fn imported_folders(file: &Path) -> BTreeSet<PathBuf> {
             let candidates = [path.clone(), path.with_extension("ts")]
                 .into_iter()
                 .chain(SCRIPTS.map(|suffix| PathBuf::from(format!("{}.{suffix}", path.display()))));
-            let found = candidates.filter_map(|it| it.canonicalize().ok()).find(|it| it.is_file());
+            let found = candidates
+                .filter_map(|candidate| candidate.canonicalize().ok())
+                .find(|path| path.is_file());
             if let Some(found) = found {
                 folders.insert(parent(&found));
                 waiting.push(found);
@@ -202,8 +204,8 @@ fn imported_folders(file: &Path) -> BTreeSet<PathBuf> {
 
 /// Returns the strings of a script that are relative paths.
 fn relative_paths(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['"', '\'']).filter(|it| {
-        (it.starts_with("./") || it.starts_with("../")) && !it.contains(char::is_whitespace)
+    text.split(['"', '\'']).filter(|part| {
+        (part.starts_with("./") || part.starts_with("../")) && !part.contains(char::is_whitespace)
     })
 }
 

@@ -131,7 +131,7 @@ pub async fn run(
     report: &mut Report,
 ) {
     let challenge = head.header("www-authenticate");
-    let named = challenge.and_then(|it| parameter(it, "resource_metadata"));
+    let named = challenge.and_then(|challenge| parameter(challenge, "resource_metadata"));
     let mut record = |check: &'static Check, outcome: Result<(), String>| {
         for revision in revisions {
             report.record(check, *revision, outcome.clone());
@@ -144,7 +144,7 @@ pub async fn run(
     let text = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let headers = [("authorization", Some("Bearer gudgeon-doctor"))];
     let exchange = address.post(&text, &headers, &[json!(1)], limit).await;
-    let status = exchange.http.as_ref().map(|it| it.status);
+    let status = exchange.http.as_ref().map(|head| head.status);
     record(&BAD_TOKEN, if status == Some(401) { Ok(()) } else { Err(exchange.observed()) });
 
     let path = path(&address.url);
@@ -155,7 +155,7 @@ pub async fn run(
             "/.well-known/oauth-protected-resource".into(),
         ]
         .iter()
-        .map(|it| address.at(it))
+        .map(|path| address.at(path))
         .collect(),
     };
     let (document, tried) = first_document(&candidates, limit).await;
@@ -206,7 +206,8 @@ pub async fn run(
             },
         );
         let methods = &metadata["code_challenge_methods_supported"];
-        let has_s256 = methods.as_array().is_some_and(|it| it.iter().any(|it| it == "S256"));
+        let has_s256 =
+            methods.as_array().is_some_and(|methods| methods.iter().any(|method| method == "S256"));
         let observed =
             format!("\"code_challenge_methods_supported\": {}", shown(&methods.to_string()));
         record(&PKCE, if has_s256 { Ok(()) } else { Err(observed) });
@@ -227,8 +228,8 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 
 /// Returns the path of a URL, without its query.
 fn path(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |it| it.1);
-    let path = rest.find('/').map_or("", |it| &rest[it..]);
+    let rest = url.split_once("://").map_or(url, |parts| parts.1);
+    let path = rest.find('/').map_or("", |start| &rest[start..]);
     path.split('?').next().unwrap_or_default().trim_end_matches('/')
 }
 
@@ -237,7 +238,7 @@ fn covers(resource: &str, url: &str) -> bool {
     let resource = resource.trim_end_matches('/');
     let url = url.split('?').next().unwrap_or_default().trim_end_matches('/');
     let rest = url.strip_prefix(resource);
-    resource.contains("://") && rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+    resource.contains("://") && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns the addresses of an issuer's metadata, in the order in which clients try them.
@@ -268,13 +269,13 @@ async fn first_document(urls: &[String], limit: Duration) -> (Option<Value>, Str
 }
 
 async fn document(url: &str, limit: Duration) -> Result<Value, String> {
-    check_url(url).map_err(|it| it.to_string())?;
-    let request = FetchRequest::get(url, MAX_DOCUMENT).map_err(|it| it.to_string())?;
+    check_url(url).map_err(|error| error.to_string())?;
+    let request = FetchRequest::get(url, MAX_DOCUMENT).map_err(|error| error.to_string())?;
     let fetched = async {
-        let mut response = fetch::open(request).await.map_err(|it| it.to_string())?;
+        let mut response = fetch::open(request).await.map_err(|error| error.to_string())?;
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await {
-            body.extend_from_slice(&chunk.map_err(|it| it.to_string())?);
+            body.extend_from_slice(&chunk.map_err(|error| error.to_string())?);
             if body.len() > MAX_DOCUMENT {
                 return Err(format!("the document has more than {MAX_DOCUMENT} bytes"));
             }
@@ -282,7 +283,7 @@ async fn document(url: &str, limit: Duration) -> Result<Value, String> {
         let (status, headers) = (response.status, response.headers.clone());
         FetchResponse { url: url.to_owned(), status, headers, body }
             .document::<Value>()
-            .map_err(|it| it.to_string())
+            .map_err(|error| error.to_string())
     };
     let until = Instant::now() + limit;
     tokio::time::timeout_at(until, fetched).await.unwrap_or_else(|_| Err("no answer".into()))

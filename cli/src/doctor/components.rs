@@ -263,8 +263,9 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
         check_pages(kind, &list, revision, report);
         cursors.push(bad_cursor(kind.method, session).await);
         for item in &list.items {
-            let place =
-                |it: String| format!("{}: {it}", shown(item["name"].as_str().unwrap_or("an item")));
+            let place = |problem: String| {
+                format!("{}: {problem}", shown(item["name"].as_str().unwrap_or("an item")))
+            };
             report.record(kind.check, revision, shape::check(kind.shape, item).map_err(place));
         }
         match kind.member {
@@ -283,7 +284,8 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
         check_tools(&listed.tools, revision, report);
         if session.is_modern() {
             let again = session.list("tools/list", "tools").await.items;
-            let names = |it: &[Value]| it.iter().map(|it| it["name"].clone()).collect::<Vec<_>>();
+            let names =
+                |tools: &[Value]| tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
             let is_same = names(&again) == names(&listed.tools);
             let observed =
                 || format!("first {}, then {}", json!(names(&listed.tools)), json!(names(&again)));
@@ -294,7 +296,7 @@ pub async fn run(session: &mut Session, report: &mut Report) -> Listed {
 }
 
 fn check_pages(kind: &Kind, list: &List, revision: Revision, report: &mut Report) {
-    let named = |it: String| format!("{}: {it}", kind.method);
+    let named = |problem: String| format!("{}: {problem}", kind.method);
     let outcome = match &list.repeats {
         Some(cursor) => Err(named(format!("the cursor {} came twice", shown(cursor)))),
         None => Ok(()),
@@ -334,7 +336,8 @@ fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
     let mut problems: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
-        let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         let fits = (1..=128).contains(&name.len()) && name.bytes().all(is_plain);
         report.record(
             &TOOL_NAMES,
@@ -349,7 +352,7 @@ fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
         report.record(&UNIQUE, revision, outcome);
         names.push(name);
 
-        let place = |it: String| format!("{}: {}", shown(name), shown(&it));
+        let place = |problem: String| format!("{}: {}", shown(name), shown(&problem));
         let input = Schema::compile(&tool["inputSchema"].to_string());
         report.record(&INPUT_SCHEMA, revision, usable(&input).map_err(place));
         if let Some(output) = tool.get("outputSchema") {
@@ -375,7 +378,7 @@ fn check_tools(tools: &[Value], revision: Revision, report: &mut Report) {
     }
     for (problem, names) in problems {
         let more = names.len().saturating_sub(3);
-        let mut examples: Vec<_> = names.iter().take(3).map(|it| shown(it)).collect();
+        let mut examples: Vec<_> = names.iter().take(3).map(|name| shown(name)).collect();
         if more > 0 {
             examples.push(format!("{more} more"));
         }

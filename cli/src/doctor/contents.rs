@@ -168,7 +168,7 @@ async fn resources(session: &mut Session, resources: &[Value], report: &mut Repo
     }
     for resource in resources.iter().take(MAX_READS) {
         let uri = resource["uri"].as_str().unwrap_or_default();
-        let place = |it: String| format!("{}: {it}", shown(uri));
+        let place = |observed: String| format!("{}: {observed}", shown(uri));
         let (exchange, reply) = session.request("resources/read", json!({"uri": uri})).await;
         let Some(result) = reply.result() else {
             report.record(&READS, revision, Err(place(exchange.observed())));
@@ -191,14 +191,16 @@ async fn resources(session: &mut Session, resources: &[Value], report: &mut Repo
         |code: i64| if reply.code() == Some(code) { Ok(()) } else { Err(exchange.observed()) };
     report.record(&UNKNOWN_OLD, revision, outcome(-32002));
     report.record(&UNKNOWN_NEW, revision, outcome(-32602));
-    let is_empty =
-        reply.result().is_some_and(|it| it["contents"].as_array().is_some_and(Vec::is_empty));
+    let is_empty = reply
+        .result()
+        .is_some_and(|result| result["contents"].as_array().is_some_and(Vec::is_empty));
     report.record(&EMPTY, revision, if is_empty { Err(exchange.observed()) } else { Ok(()) });
 
-    let subscribes = session.capability("resources").is_some_and(|it| it["subscribe"] == true);
+    let subscribes =
+        session.capability("resources").is_some_and(|capability| capability["subscribe"] == true);
     if subscribes
         && !session.is_modern()
-        && let Some(uri) = resources.first().map(|it| it["uri"].clone())
+        && let Some(uri) = resources.first().map(|resource| resource["uri"].clone())
     {
         for method in ["resources/subscribe", "resources/unsubscribe"] {
             let outcome = session.result(method, json!({"uri": uri})).await;
@@ -221,9 +223,10 @@ async fn prompts(session: &mut Session, prompts: &[Value], report: &mut Report) 
     );
     for prompt in prompts.iter().take(MAX_READS) {
         let name = prompt["name"].as_str().unwrap_or_default();
-        let place = |it: String| format!("{}: {it}", shown(name));
+        let place = |observed: String| format!("{}: {observed}", shown(name));
         let arguments = prompt["arguments"].as_array();
-        let needs = arguments.is_some_and(|it| it.iter().any(|it| it["required"] == true));
+        let needs = arguments
+            .is_some_and(|arguments| arguments.iter().any(|argument| argument["required"] == true));
         let (exchange, reply) = session.request("prompts/get", json!({"name": name})).await;
         if needs {
             let is_right = reply.code() == Some(-32602);
@@ -256,9 +259,9 @@ async fn completion(session: &mut Session, prompts: &[Value], report: &mut Repor
     if session.capability("completions").is_none() {
         return;
     }
-    let with_argument = prompts
-        .iter()
-        .find_map(|it| Some((it["name"].as_str()?, it["arguments"].get(0)?["name"].as_str()?)));
+    let with_argument = prompts.iter().find_map(|prompt| {
+        Some((prompt["name"].as_str()?, prompt["arguments"].get(0)?["name"].as_str()?))
+    });
     if let Some((prompt, argument)) = with_argument {
         let params = json!({
             "ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": argument, "value": ""},

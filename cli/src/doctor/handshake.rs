@@ -125,7 +125,7 @@ pub async fn open(
         true => session.discover().await,
         false => session.initialize(&version).await,
     };
-    if let Some(head) = exchange.http.as_ref().filter(|it| it.status == 401) {
+    if let Some(head) = exchange.http.as_ref().filter(|head| head.status == 401) {
         return Ok(Opened::Protected(head.clone()));
     }
     if let End::Failed(reason) = &exchange.end
@@ -136,7 +136,8 @@ pub async fn open(
     match reply {
         Reply::Result(result) if session.is_modern() => {
             let versions = result["supportedVersions"].as_array();
-            let is_spoken = versions.is_some_and(|it| it.iter().any(|it| *it == version.as_str()));
+            let is_spoken = versions
+                .is_some_and(|versions| versions.iter().any(|spoken| *spoken == version.as_str()));
             check_discover(&result, is_spoken, report);
             report.record(&ANSWERS, revision, Ok(()));
             let info = result["_meta"]["io.modelcontextprotocol/serverInfo"].clone();
@@ -166,7 +167,7 @@ pub async fn open(
             if let Some(last) = stderr.lines().last().filter(|_| is_gone) {
                 observed = format!("{observed}; its stderr ends with: {}", shown(last));
             }
-            let status = exchange.http.as_ref().map(|it| it.status);
+            let status = exchange.http.as_ref().map(|head| head.status);
             Ok(Opened::None { observed, status })
         }
     }
@@ -217,7 +218,11 @@ fn check_discover(result: &Value, is_spoken: bool, report: &mut Report) {
     report.record(&DISCOVER_CACHE, revision, shape::check("Cacheable", result));
     let info = &result["_meta"]["io.modelcontextprotocol/serverInfo"];
     let outcome = shape::check("Implementation", info);
-    report.record(&SERVER_INFO, revision, outcome.map_err(|it| format!("server/discover: {it}")));
+    report.record(
+        &SERVER_INFO,
+        revision,
+        outcome.map_err(|error| format!("server/discover: {error}")),
+    );
 }
 
 /// Checks what a server answers to a version that does not exist.
@@ -251,7 +256,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
     if !session.is_modern() {
         let outcome = match session.result("ping", json!({})).await {
             Ok(result) => match result.as_object() {
-                Some(members) if members.keys().all(|it| it == "_meta") => Ok(()),
+                Some(members) if members.keys().all(|key| key == "_meta") => Ok(()),
                 _ => Err(shown(&result.to_string())),
             },
             Err(observed) => Err(observed),
@@ -269,8 +274,8 @@ pub async fn run(session: &mut Session, report: &mut Report) {
         _ => None,
     };
     let is_right =
-        data.is_some_and(|it| it["supported"].is_array() && it["requested"] == "1999-01-01");
-    let status = exchange.http.as_ref().map_or(400, |it| it.status);
+        data.is_some_and(|data| data["supported"].is_array() && data["requested"] == "1999-01-01");
+    let status = exchange.http.as_ref().map_or(400, |head| head.status);
     report.record(
         &UNSUPPORTED,
         revision,
@@ -291,7 +296,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
         let id = session.new_id();
         let text = json!({"jsonrpc": "2.0", "id": id, "method": "server/discover", "params": {"_meta": meta}});
         let (exchange, reply) = session.exchange_with(&text.to_string(), &id, &[]).await;
-        let status = exchange.http.as_ref().map_or(400, |it| it.status);
+        let status = exchange.http.as_ref().map_or(400, |head| head.status);
         let is_right = reply.code() == Some(-32602) && status == 400;
         let observed = format!("without {missing}: {}", exchange.observed());
         report.record(&META, revision, if is_right { Ok(()) } else { Err(observed) });

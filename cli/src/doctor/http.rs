@@ -224,7 +224,9 @@ pub async fn run(session: &mut Session, listed: &Listed, report: &mut Report) {
             report.record(
                 &MINTED,
                 revision,
-                minted.map_or(Ok(()), |it| Err(format!("Mcp-Session-Id: {}", shown(it)))),
+                minted.map_or(Ok(()), |session_id| {
+                    Err(format!("Mcp-Session-Id: {}", shown(session_id)))
+                }),
             );
         }
     }
@@ -274,8 +276,9 @@ async fn legacy(session: &mut Session, report: &mut Report) {
     let revision = session.revision;
     let text = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "never-sent"}});
     let exchange = session.send(&text.to_string()).await;
-    let is_right = exchange.http.as_ref().is_some_and(|it| {
-        it.status >= 400 || (it.status == 202 && it.body.is_empty() && exchange.messages.is_empty())
+    let is_right = exchange.http.as_ref().is_some_and(|head| {
+        head.status >= 400
+            || (head.status == 202 && head.body.is_empty() && exchange.messages.is_empty())
     });
     report.record(
         &NOTIFICATION,
@@ -309,7 +312,7 @@ async fn sessions(session: &mut Session, report: &mut Report) {
     let revision = session.revision;
     let Some(session_id) = session.id.clone() else { return };
     let is_visible =
-        session_id.bytes().all(|it| matches!(it, 0x21..=0x7e)) && !session_id.is_empty();
+        session_id.bytes().all(|byte| matches!(byte, 0x21..=0x7e)) && !session_id.is_empty();
     let observed = format!("Mcp-Session-Id: {}", shown(&session_id));
     report.record(&SESSION_ID, revision, if is_visible { Ok(()) } else { Err(observed.clone()) });
     report.record(
@@ -334,7 +337,7 @@ pub async fn end(session: &mut Session, report: &mut Report) {
         return;
     }
     let status = session.delete().await;
-    if status.is_some_and(|it| (200..300).contains(&it)) {
+    if status.is_some_and(|status| (200..300).contains(&status)) {
         let (exchange, _) = ping_with(session, &[]).await;
         report.record(&SESSION_ENDED, session.revision, expect(&exchange, 404));
     }
@@ -363,7 +366,8 @@ async fn modern(session: &mut Session, listed: &Listed, report: &mut Report) {
         let id = session.new_id();
         let text = session.request_text(&id, "server/discover", json!({}));
         let (exchange, reply) = session.exchange_with(&text, &id, &[(header, value)]).await;
-        let named = |it: String| format!("{header}: {}: {it}", value.unwrap_or("(none)"));
+        let named =
+            |observed: String| format!("{header}: {}: {observed}", value.unwrap_or("(none)"));
         let outcome = is_mismatch(&exchange, reply.code()).map_err(named);
         // A server that speaks earlier revisions too may take the header for the one that says which revision it is.
         let is_contested = check.id == VERSION_MISMATCH.id && !only_modern;
@@ -383,7 +387,8 @@ async fn modern(session: &mut Session, listed: &Listed, report: &mut Report) {
         let id = session.new_id();
         let text = session.request_text(&id, method, params.clone());
         let (exchange, reply) = session.exchange_with(&text, &id, &[("mcp-name", value)]).await;
-        let named = |it: String| format!("mcp-name: {}: {it}", value.unwrap_or("(none)"));
+        let named =
+            |observed: String| format!("mcp-name: {}: {observed}", value.unwrap_or("(none)"));
         report.record(&NAME, revision, is_mismatch(&exchange, reply.code()).map_err(named));
     }
     let encoded = format!("=?base64?{}?=", STANDARD.encode(&name));
@@ -400,13 +405,13 @@ async fn modern(session: &mut Session, listed: &Listed, report: &mut Report) {
 
 /// Returns a request with a name that changes nothing.
 fn named_request(listed: &Listed) -> Option<(&'static str, Value, String)> {
-    if let Some(uri) = listed.resources.iter().find_map(|it| it["uri"].as_str()) {
+    if let Some(uri) = listed.resources.iter().find_map(|resource| resource["uri"].as_str()) {
         return Some(("resources/read", json!({"uri": uri}), uri.to_owned()));
     }
-    if let Some(name) = listed.prompts.iter().find_map(|it| it["name"].as_str()) {
+    if let Some(name) = listed.prompts.iter().find_map(|prompt| prompt["name"].as_str()) {
         return Some(("prompts/get", json!({"name": name}), name.to_owned()));
     }
-    let harmless = listed.tools.iter().find(|it| it["annotations"]["readOnlyHint"] == true)?;
+    let harmless = listed.tools.iter().find(|tool| tool["annotations"]["readOnlyHint"] == true)?;
     let name = harmless["name"].as_str()?;
     Some(("tools/call", json!({"name": name, "arguments": {}}), name.to_owned()))
 }
@@ -418,7 +423,7 @@ async fn ping_with(session: &mut Session, headers: Headers<'_>) -> (Exchange, Re
 }
 
 fn status(exchange: &Exchange) -> u16 {
-    exchange.http.as_ref().map_or(0, |it| it.status)
+    exchange.http.as_ref().map_or(0, |head| head.status)
 }
 
 fn expect(exchange: &Exchange, status: u16) -> Result<(), String> {

@@ -132,7 +132,8 @@ pub async fn run(session: &mut Session, report: &mut Report) -> bool {
     }
     for (name, message) in wrong_messages() {
         let exchange = session.provoke(&message.to_string(), Some(&message["id"])).await;
-        let outcome = rejected(&exchange, None).map_err(|it| format!("a message {name}: {it}"));
+        let outcome =
+            rejected(&exchange, None).map_err(|error| format!("a message {name}: {error}"));
         report.record(&INVALID_REQUEST, revision, outcome);
         if !survives(&format!("a message {name}"), &exchange, session, report).await {
             return false;
@@ -157,10 +158,10 @@ async fn ids_and_methods(session: &mut Session, report: &mut Report) {
     let id = session.new_id();
     let text = session.request_text(&id, "doctor/unknown", json!({}));
     let exchange = session.provoke(&text, Some(&id)).await;
-    let code = exchange.response(&id).map(|it| it.value["error"]["code"].clone());
-    let status = exchange.http.as_ref().map(|it| it.status);
-    let is_right =
-        code == Some(json!(-32601)) && (!session.is_modern() || status.is_none_or(|it| it == 404));
+    let code = exchange.response(&id).map(|response| response.value["error"]["code"].clone());
+    let status = exchange.http.as_ref().map(|head| head.status);
+    let is_right = code == Some(json!(-32601))
+        && (!session.is_modern() || status.is_none_or(|status| status == 404));
     report.record(
         &UNKNOWN_METHOD,
         revision,
@@ -175,7 +176,8 @@ async fn ids_and_methods(session: &mut Session, report: &mut Report) {
         session.observer.allow(&json!(9_007_199_254_740_992_u64));
         let text = session.request_text(&id, method, json!({}));
         let exchange = session.provoke(&text, Some(&id)).await;
-        let is_right = exchange.response(&id).is_some_and(|it| it.value.get("result").is_some());
+        let is_right =
+            exchange.response(&id).is_some_and(|response| response.value.get("result").is_some());
         report.record(check, revision, if is_right { Ok(()) } else { Err(exchange.observed()) });
     }
 }
@@ -187,7 +189,7 @@ async fn notifications(session: &mut Session, report: &mut Report) {
         let text = json!({"jsonrpc": "2.0", "method": "notifications/doctor"}).to_string();
         let exchange = session.provoke_silence(&text).await;
         // Over HTTP, a notification may be refused with a status and an error without an id.
-        let is_error = exchange.http.as_ref().is_some_and(|it| it.status >= 400);
+        let is_error = exchange.http.as_ref().is_some_and(|head| head.status >= 400);
         let is_right = exchange.any_response().is_none() || is_error;
         report.record(
             &NOTIFICATION,
@@ -198,7 +200,7 @@ async fn notifications(session: &mut Session, report: &mut Report) {
     if !session.is_modern() {
         let text = json!({"jsonrpc": "2.0", "id": "never-sent", "result": {}}).to_string();
         let exchange = session.provoke_silence(&text).await;
-        let is_error = exchange.http.as_ref().is_some_and(|it| it.status >= 400);
+        let is_error = exchange.http.as_ref().is_some_and(|head| head.status >= 400);
         let is_right = exchange.any_response().is_none() || is_error;
         report.record(
             &UNKNOWN_RESPONSE,
@@ -210,17 +212,17 @@ async fn notifications(session: &mut Session, report: &mut Report) {
 
 /// Returns `Ok` if an error came, with this code if one is given.
 fn rejected(exchange: &Exchange, code: Option<i64>) -> Result<(), String> {
-    let error = exchange.any_response().and_then(|it| it.value.get("error"));
+    let error = exchange.any_response().and_then(|response| response.value.get("error"));
     let is_right = match (error, code) {
         (Some(error), Some(code)) => error["code"] == code,
         (Some(error), None) => {
-            error["code"].as_i64().is_some_and(|it| (-32700..=-32600).contains(&it))
+            error["code"].as_i64().is_some_and(|code| (-32700..=-32600).contains(&code))
         }
         (None, _) => false,
     };
-    let status = exchange.http.as_ref().map(|it| it.status);
+    let status = exchange.http.as_ref().map(|head| head.status);
     // Over HTTP, the status tells the client enough.
-    if is_right || (error.is_none() && status.is_some_and(|it| (400..500).contains(&it))) {
+    if is_right || (error.is_none() && status.is_some_and(|status| (400..500).contains(&status))) {
         return Ok(());
     }
     Err(exchange.observed())
@@ -243,7 +245,7 @@ async fn survives(
     let method = if session.is_modern() { "server/discover" } else { "ping" };
     let answered = session.result(method, json!({})).await;
     let is_alive = answered.is_ok();
-    let outcome = answered.map(|_| ()).map_err(|it| format!("after {after}: {it}"));
+    let outcome = answered.map(|_| ()).map_err(|error| format!("after {after}: {error}"));
     report.record(&SURVIVES, session.revision, outcome);
     is_alive
 }
@@ -301,10 +303,10 @@ pub mod batches {
         ];
         let exchange = session.provoke(&format!("[{}]", requests.join(",")), None).await;
         let has = |id: &serde_json::Value| {
-            exchange.messages.iter().any(|it| match &it.value {
-                serde_json::Value::Array(batch) => {
-                    batch.iter().any(|it| it["id"] == *id && it.get("result").is_some())
-                }
+            exchange.messages.iter().any(|message| match &message.value {
+                serde_json::Value::Array(batch) => batch
+                    .iter()
+                    .any(|response| response["id"] == *id && response.get("result").is_some()),
                 value => value["id"] == *id && value.get("result").is_some(),
             })
         };

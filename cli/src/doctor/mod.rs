@@ -70,7 +70,7 @@ impl Greeted {
         self.sessions.is_empty()
             && self.protected.is_none()
             && self.offered.is_none()
-            && unanswered.all(|it| matches!(it.status, Some(400 | 404 | 405)))
+            && unanswered.all(|attempt| matches!(attempt.status, Some(400 | 404 | 405)))
     }
 }
 
@@ -102,7 +102,7 @@ pub fn checks() -> Vec<&'static Check> {
         client::http::CHECKS,
     ];
     let mut all: Vec<_> = areas.into_iter().flatten().copied().collect();
-    all.sort_by_key(|it| it.area());
+    all.sort_by_key(|check| check.area());
     all
 }
 
@@ -117,7 +117,7 @@ impl Examination {
         {
             is_sse = sse::detect(address, self.limits).await;
             // A server over Streamable HTTP may refuse a message that it can't read, and still open streams.
-            if greeted.unanswered.iter().any(|it| it.status == Some(400)) {
+            if greeted.unanswered.iter().any(|attempt| attempt.status == Some(400)) {
                 is_sse = is_sse.or(Ok(false));
             }
             if is_sse == Ok(true) {
@@ -126,8 +126,8 @@ impl Examination {
             }
         }
         let Greeted { mut sessions, unanswered, protected, offered } = greeted;
-        sessions.sort_by_key(|it| it.revision);
-        report.revisions = sessions.iter().map(|it| it.revision).collect();
+        sessions.sort_by_key(|session| session.revision);
+        report.revisions = sessions.iter().map(|session| session.revision).collect();
         report.is_only_modern =
             self.revision.is_none() && report.revisions == [Revision::V2026_07_28];
         if let (Some((head, mut revisions)), Server::Address(address)) = (protected, &self.server) {
@@ -145,7 +145,8 @@ impl Examination {
                 (None, Ok(_)) => handshake::nothing_spoken(&mut report, &unanswered),
             }
         }
-        let legacy = report.revisions.iter().copied().rfind(|it| *it <= Revision::LATEST_LEGACY);
+        let legacy =
+            report.revisions.iter().copied().rfind(|revision| *revision <= Revision::LATEST_LEGACY);
         if let Some(revision) = legacy {
             handshake::unknown_version(&self.server, revision, self.limits, &mut report).await?;
         }
@@ -163,12 +164,11 @@ impl Examination {
             Server::Sse(_) => Revision::LATEST_LEGACY,
             _ => Revision::LATEST,
         };
-        let order = Revision::ALL
-            .into_iter()
-            .rev()
-            .filter(|it| *it <= newest && self.revision.is_none_or(|only| only == *it));
+        let order = Revision::ALL.into_iter().rev().filter(|revision| {
+            *revision <= newest && self.revision.is_none_or(|only| only == *revision)
+        });
         let mut order: Vec<_> = order.collect();
-        order.sort_by_key(|it| *it != Revision::LATEST_LEGACY);
+        order.sort_by_key(|revision| *revision != Revision::LATEST_LEGACY);
         for revision in order {
             match handshake::open(&self.server, revision, self.limits, report).await? {
                 Opened::Session(session) => greeted.sessions.push(*session),

@@ -162,7 +162,7 @@ impl Observer {
             _ => std::slice::from_ref(&value),
         };
         for message in messages {
-            let Some(id) = message.get("id").filter(|it| !it.is_null()) else { continue };
+            let Some(id) = message.get("id").filter(|id| !id.is_null()) else { continue };
             self.requests.entry(id.to_string()).or_default();
             let meta = &message["params"]["_meta"];
             self.may_log |= meta.get("io.modelcontextprotocol/logLevel").is_some();
@@ -212,8 +212,9 @@ impl Observer {
                 self.find(&UNDECLARED, message);
             }
         }
-        let declares =
-            |name: &str| self.capabilities.as_ref().is_none_or(|it| it.get(name).is_some());
+        let declares = |name: &str| {
+            self.capabilities.as_ref().is_none_or(|capabilities| capabilities.get(name).is_some())
+        };
         match method {
             "notifications/message" => {
                 if !declares("logging") {
@@ -253,9 +254,12 @@ impl Observer {
     fn check_response(&mut self, message: &Message) {
         let value = &message.value;
         // An error without an id, or with null, answers a message whose id could not be read.
-        if let Some(id) = value.get("id").filter(|it| !it.is_null()) {
+        if let Some(id) = value.get("id").filter(|id| !id.is_null()) {
             let id = id.to_string();
-            self.tokens.values_mut().filter(|it| it.request == id).for_each(|it| it.is_over = true);
+            self.tokens
+                .values_mut()
+                .filter(|progress| progress.request == id)
+                .for_each(|progress| progress.is_over = true);
             match self.requests.get_mut(&id) {
                 Some(count) if *count == 0 => *count = 1,
                 _ => self.find(&RESPONSE_ID, message),
@@ -266,8 +270,8 @@ impl Observer {
         if !self.is_modern {
             return;
         }
-        let code = value.get("error").and_then(|it| it["code"].as_i64());
-        let is_reserved = |it: i64| matches!(it, -32099..=-32023 | -32002) || it == -32042;
+        let code = value.get("error").and_then(|error| error["code"].as_i64());
+        let is_reserved = |code: i64| matches!(code, -32099..=-32023 | -32002) || code == -32042;
         if code.is_some_and(is_reserved) {
             self.find(&CODES, message);
         }
@@ -284,9 +288,9 @@ impl Observer {
 
     /// Records the findings, one of each kind, and the checks that found nothing.
     pub fn finish(self, report: &mut Report, revision: Revision) {
-        for check in CHECKS.iter().filter(|it| self.is_stdio || it.id != STDOUT.id) {
-            let found = self.findings.iter().find(|it| it.0.id == check.id);
-            report.record(check, revision, found.map_or(Ok(()), |it| Err(it.1.clone())));
+        for check in CHECKS.iter().filter(|check| self.is_stdio || check.id != STDOUT.id) {
+            let found = self.findings.iter().find(|finding| finding.0.id == check.id);
+            report.record(check, revision, found.map_or(Ok(()), |finding| Err(finding.1.clone())));
         }
     }
 }
@@ -295,14 +299,14 @@ impl Observer {
 pub fn is_valid(message: &Value) -> bool {
     let error = message.get("error");
     let has_result = message.get("result").is_some_and(Value::is_object);
-    let is_error = |it: &Value| it["code"].is_i64() && it["message"].is_string();
+    let is_error = |error: &Value| error["code"].is_i64() && error["message"].is_string();
     let kinds = [message.get("method").is_some(), message.get("result").is_some(), error.is_some()];
-    message.get("jsonrpc").is_some_and(|it| it == "2.0")
-        && kinds.iter().filter(|it| **it).count() == 1
+    message.get("jsonrpc").is_some_and(|version| version == "2.0")
+        && kinds.iter().filter(|present| **present).count() == 1
         && message.get("method").is_none_or(Value::is_string)
         && (message.get("result").is_none() || has_result)
         && error.is_none_or(is_error)
-        && message.get("id").is_none_or(|it| it.is_string() || it.is_number() || it.is_null())
+        && message.get("id").is_none_or(|id| id.is_string() || id.is_number() || id.is_null())
 }
 
 #[cfg(test)]
@@ -318,7 +322,7 @@ mod tests {
         for text in received {
             observer.received(&Message::new((*text).to_owned()));
         }
-        observer.findings.iter().map(|it| it.0.id).collect()
+        observer.findings.iter().map(|finding| finding.0.id).collect()
     }
 
     #[test]
@@ -351,9 +355,9 @@ mod tests {
     fn progress_grows_and_ends_with_the_response() {
         let sent =
             [r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"progressToken":"t"}}}"#];
-        let progress = |it: u8| {
+        let progress = |number: u8| {
             format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"t","progress":{it}}}}}"#
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"t","progress":{number}}}}}"#
             )
         };
         let (one, two) = (progress(1), progress(2));

@@ -26,9 +26,9 @@ impl Style {
     pub fn of_output() -> Self {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
-            .find_map(|it| env::var(it).ok().filter(|it| !it.is_empty()));
+            .find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()));
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
-        let is_plain = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             colors: io::stdout().is_terminal() && !is_plain,
             unicode: cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8"),
@@ -68,7 +68,7 @@ pub fn text(report: &Report, target: &str, style: Style) -> String {
         let _ = writeln!(out, "{} speaks {}", style.bold(&peer), revisions.join(", "));
     }
     let mut outcomes: Vec<_> = report.outcomes.iter().collect();
-    outcomes.sort_by_key(|it| it.check.area());
+    outcomes.sort_by_key(|outcome| outcome.check.area());
     let mut area = "";
     for outcome in outcomes {
         if outcome.check.area() != area {
@@ -98,7 +98,7 @@ pub fn text(report: &Report, target: &str, style: Style) -> String {
 
 fn entry(out: &mut String, outcome: &Outcome, report: &Report, style: Style) {
     let check = outcome.check;
-    let worst = outcome.findings.iter().map(|it| it.severity).min();
+    let worst = outcome.findings.iter().map(|finding| finding.severity).min();
     let _ = writeln!(out, "  {} {}", style.sign(worst), check.title);
     for finding in &outcome.findings {
         let all = finding.revisions.len() == report.revisions.len();
@@ -106,7 +106,7 @@ fn entry(out: &mut String, outcome: &Outcome, report: &Report, style: Style) {
         let place = if all { String::new() } else { format!("{}: ", names.join(", ")) };
         let _ = writeln!(out, "      {place}{}", finding.observed);
     }
-    if let Some(revision) = outcome.findings.iter().flat_map(|it| &it.revisions).max() {
+    if let Some(revision) = outcome.findings.iter().flat_map(|finding| &finding.revisions).max() {
         let _ = writeln!(out, "      fix: {} [{}]", check.fix, check.id);
         let _ = writeln!(out, "      see: {}", check.section.url(*revision));
     }
@@ -115,10 +115,12 @@ fn entry(out: &mut String, outcome: &Outcome, report: &Report, style: Style) {
 /// Returns the report as a `JUnit` file: a suite for each area, a case for each check. Warnings and notes are output of
 /// their case.
 pub fn junit(report: &Report, target: &str) -> String {
-    let mut areas: Vec<&str> = report.outcomes.iter().map(|it| it.check.area()).collect();
+    let mut areas: Vec<&str> = report.outcomes.iter().map(|outcome| outcome.check.area()).collect();
     areas.sort_unstable();
     areas.dedup();
-    let is_failed = |it: &&Outcome| it.findings.iter().any(|it| it.severity == Severity::Failure);
+    let is_failed = |outcome: &&Outcome| {
+        outcome.findings.iter().any(|finding| finding.severity == Severity::Failure)
+    };
     let failed = report.outcomes.iter().filter(is_failed).count();
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{}\" failures=\"{failed}\">\n",
@@ -127,7 +129,7 @@ pub fn junit(report: &Report, target: &str) -> String {
     );
     for area in areas {
         let outcomes: Vec<_> =
-            report.outcomes.iter().filter(|it| it.check.area() == area).collect();
+            report.outcomes.iter().filter(|outcome| outcome.check.area() == area).collect();
         let failed = outcomes.iter().copied().filter(is_failed).count();
         let _ = writeln!(
             out,
@@ -160,19 +162,22 @@ pub fn junit(report: &Report, target: &str) -> String {
 
 fn finding_text(check: &Check, finding: &Finding) -> String {
     let names: Vec<_> = finding.revisions.iter().map(ToString::to_string).collect();
-    let section = finding.revisions.last().map(|it| check.section.url(*it)).unwrap_or_default();
+    let section =
+        finding.revisions.last().map(|revision| check.section.url(*revision)).unwrap_or_default();
     format!("{}: {}; fix: {}; see {section}", names.join(", "), finding.observed, check.fix)
 }
 
 fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, it| {
-        match it {
+    text.chars().fold(String::new(), |mut out, character| {
+        match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            it if it.is_control() || matches!(it, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            it => out.push(it),
+            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => {
+                out.push('\u{fffd}');
+            }
+            character => out.push(character),
         }
         out
     })
@@ -181,13 +186,13 @@ fn escaped(text: &str) -> String {
 /// Returns the list of checks: id, severity, what a correct implementation does, and the section of the newest revision with
 /// the rule.
 pub fn list(checks: &[&Check]) -> String {
-    let lines = checks.iter().map(|it| {
+    let lines = checks.iter().map(|check| {
         format!(
             "{} ({}): {}\n    {}",
-            it.id,
-            it.severity.name(),
-            it.title,
-            it.section.url(it.until)
+            check.id,
+            check.severity.name(),
+            check.title,
+            check.section.url(check.until)
         )
     });
     lines.collect::<Vec<_>>().join("\n")

@@ -62,7 +62,7 @@ impl Report {
         if !check.applies(revision) {
             return;
         }
-        let at = self.outcomes.iter().position(|it| it.check.id == check.id);
+        let at = self.outcomes.iter().position(|entry| entry.check.id == check.id);
         let at = at.unwrap_or_else(|| {
             self.outcomes.push(Outcome { check, passed: Vec::new(), findings: Vec::new() });
             self.outcomes.len() - 1
@@ -72,7 +72,9 @@ impl Report {
             Ok(()) if !entry.passed.contains(&revision) => entry.passed.push(revision),
             Ok(()) => (),
             Err(observed) => {
-                let same = |it: &&mut Finding| it.observed == observed && it.severity == severity;
+                let same = |finding: &&mut Finding| {
+                    finding.observed == observed && finding.severity == severity
+                };
                 match entry.findings.iter_mut().find(same) {
                     Some(finding) if finding.revisions.contains(&revision) => (),
                     Some(finding) => finding.revisions.push(revision),
@@ -96,26 +98,28 @@ impl Report {
 
     /// Returns the number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
-        let findings = self.outcomes.iter().flat_map(|it| &it.findings);
-        findings.filter(|it| it.severity == severity).count()
+        let findings = self.outcomes.iter().flat_map(|outcome| &outcome.findings);
+        findings.filter(|finding| finding.severity == severity).count()
     }
 
     /// Returns the number of checks that found nothing in any revision.
     pub fn passed(&self) -> usize {
-        self.outcomes.iter().filter(|it| it.findings.is_empty()).count()
+        self.outcomes.iter().filter(|outcome| outcome.findings.is_empty()).count()
     }
 
     /// Returns the report as JSON, as `docs/command-line.md` describes it.
     pub fn json(&self, target: &str) -> Value {
-        let revisions = |it: &[Revision]| it.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let revisions =
+            |revisions: &[Revision]| revisions.iter().map(ToString::to_string).collect::<Vec<_>>();
         let checks = self.outcomes.iter().map(|outcome| {
             let check = outcome.check;
-            let findings = outcome.findings.iter().map(|it| {
+            let findings = outcome.findings.iter().map(|finding| {
                 json!({
-                    "severity": it.severity.name(),
-                    "observed": it.observed,
-                    "revisions": revisions(&it.revisions),
-                    "section": it.revisions.last().map(|it| check.section.url(*it)),
+                    "severity": finding.severity.name(),
+                    "observed": finding.observed,
+                    "revisions": revisions(&finding.revisions),
+                    "section":
+                        finding.revisions.last().map(|revision| check.section.url(*revision)),
                 })
             });
             json!({

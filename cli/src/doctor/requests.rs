@@ -74,7 +74,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
             "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "never-sent", "reason": "a check"},
         });
         let exchange = session.provoke_silence(&text.to_string()).await;
-        let is_accepted = exchange.http.as_ref().is_none_or(|it| it.status < 400);
+        let is_accepted = exchange.http.as_ref().is_none_or(|head| head.status < 400);
         let is_alive = !matches!(exchange.end, End::Closed | End::Failed(_));
         let is_right = exchange.any_response().is_none() && is_accepted && is_alive;
         report.record(
@@ -91,8 +91,9 @@ pub async fn run(session: &mut Session, report: &mut Report) {
 async fn listen(session: &mut Session, report: &mut Report) {
     let revision = session.revision;
     let wanted = ["tools", "prompts", "resources"];
-    let offers =
-        wanted.iter().any(|it| session.capability(it).is_some_and(|it| it["listChanged"] == true));
+    let offers = wanted.iter().any(|kind| {
+        session.capability(kind).is_some_and(|capability| capability["listChanged"] == true)
+    });
     if !offers {
         return;
     }
@@ -101,9 +102,10 @@ async fn listen(session: &mut Session, report: &mut Report) {
         json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
     let text = session.request_text(&id, "subscriptions/listen", json!({"notifications": filter}));
     let (first, head) = session.subscribe(&text, &id).await;
-    let observed = first.as_ref().map_or_else(|| "nothing".to_owned(), |it| shown(&it.raw));
-    let acknowledgement =
-        first.filter(|it| it.method() == Some("notifications/subscriptions/acknowledged"));
+    let observed =
+        first.as_ref().map_or_else(|| "nothing".to_owned(), |message| shown(&message.raw));
+    let acknowledgement = first
+        .filter(|message| message.method() == Some("notifications/subscriptions/acknowledged"));
     let is_first = acknowledgement.is_some();
     if let Some(head) = head.filter(Head::is_stream) {
         let value = head.header("x-accel-buffering");

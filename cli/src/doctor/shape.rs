@@ -81,15 +81,15 @@ const CONTENT: [(&str, Revision); 5] = [
 pub fn check(shape: &str, value: &Value) -> Result<(), String> {
     let definitions: Value = serde_json::from_str(DEFINITIONS).unwrap_or_default();
     let text = json!({"$ref": format!("#/$defs/{shape}"), "$defs": definitions}).to_string();
-    let schema = Schema::compile(&text).map_err(|it| it.to_string())?;
-    schema.check(value).map_err(|it| format!("{shape}: {it}"))
+    let schema = Schema::compile(&text).map_err(|error| error.to_string())?;
+    schema.check(value).map_err(|error| format!("{shape}: {error}"))
 }
 
 /// Returns what is wrong with a content block.
 pub fn check_content(block: &Value, revision: Revision) -> Result<(), String> {
     let kind = block["type"].as_str().unwrap_or_default();
-    let known = CONTENT.iter().find(|it| it.0 == kind);
-    if known.is_none_or(|it| it.1 > revision) {
+    let known = CONTENT.iter().find(|entry| entry.0 == kind);
+    if known.is_none_or(|entry| entry.1 > revision) {
         return Err(format!("{revision} has no content of type {kind:?}"));
     }
     check(kind, block)?;

@@ -98,8 +98,8 @@ pub async fn run(session: &mut Session, tools: &[Value], all: bool, report: &mut
         if reply.code() == Some(-32602) { Ok(()) } else { Err(exchange.observed()) },
     );
 
-    let is_harmless = |it: &&Value| all || it["annotations"]["readOnlyHint"] == true;
-    let (called, left): (Vec<_>, Vec<_>) = tools.iter().partition(|it| is_harmless(it));
+    let is_harmless = |tool: &&Value| all || tool["annotations"]["readOnlyHint"] == true;
+    let (called, left): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| is_harmless(tool));
     // 2024-11-05 has no annotations.
     if !left.is_empty() && revision > Revision::V2024_11_05 {
         report.remark(format!(
@@ -115,8 +115,9 @@ pub async fn run(session: &mut Session, tools: &[Value], all: bool, report: &mut
 async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
     let revision = session.revision;
     let name = tool["name"].as_str().unwrap_or_default();
-    let place = |it: String| format!("{}: {it}", shown(name));
-    let required = tool["inputSchema"]["required"].as_array().is_some_and(|it| !it.is_empty());
+    let place = |observed: String| format!("{}: {observed}", shown(name));
+    let required =
+        tool["inputSchema"]["required"].as_array().is_some_and(|names| !names.is_empty());
     if required {
         let (exchange, reply) =
             session.request("tools/call", json!({"name": name, "arguments": {}})).await;
@@ -141,7 +142,7 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
     }
     let Reply::Result(result) = reply else {
         // Generated arguments may be wrong for reasons that the schema does not express; a server may need the client, too.
-        let is_known = reply.code().is_some_and(|it| matches!(it, -32602 | -32021 | -32042));
+        let is_known = reply.code().is_some_and(|code| matches!(code, -32602 | -32021 | -32042));
         report.record(
             &ANSWERS,
             revision,
@@ -165,14 +166,14 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
         && let Ok(schema) = Schema::compile(&output.to_string())
     {
         let outcome = match structured {
-            Some(value) => schema.check(value).map_err(|it| shown(&it.to_string())),
+            Some(value) => schema.check(value).map_err(|error| shown(&error.to_string())),
             None => Err("there is an outputSchema and no structuredContent".to_owned()),
         };
         report.record(&STRUCTURED, revision, outcome.map_err(place));
     }
     if let Some(value) = structured {
         let mut blocks = result["content"].as_array().into_iter().flatten();
-        let is_there = blocks.any(|it| it["text"].is_string());
+        let is_there = blocks.any(|block| block["text"].is_string());
         let outcome = if is_there { Ok(()) } else { Err(place(shown(&value.to_string()))) };
         report.record(&MIRROR, revision, outcome);
     }
@@ -187,7 +188,7 @@ async fn cancel(session: &mut Session, id: &Value, report: &mut Report) {
     let text =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     let exchange = session.provoke_silence(&text.to_string()).await;
-    let outcome = exchange.response(id).map_or(Ok(()), |it| Err(shown(&it.raw)));
+    let outcome = exchange.response(id).map_or(Ok(()), |response| Err(shown(&response.raw)));
     report.record(&CANCELLED, session.revision, outcome);
 }
 
@@ -199,11 +200,11 @@ fn sample(schema: &Value) -> Value {
         }
     }
     for keyword in ["examples", "enum"] {
-        if let Some(first) = schema.get(keyword).and_then(|it| it.get(0)) {
+        if let Some(first) = schema.get(keyword).and_then(|values| values.get(0)) {
             return first.clone();
         }
     }
-    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|it| schema.get(it)?.get(0)) {
+    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.get(0)) {
         return sample(first);
     }
     let kind = match &schema["type"] {

@@ -37,7 +37,7 @@ impl RawObject {
     }
 
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0.iter().find(|it| it.0 == name).map(|it| &*it.1)
+        self.0.iter().find(|member| member.0 == name).map(|member| &*member.1)
     }
 
     /// Returns a member that is an object.
@@ -54,7 +54,7 @@ impl RawObject {
     pub fn set(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         // A value of ours that can't be serialized does not exist.
         let Ok(value) = to_raw_value(value) else { return };
-        match self.0.iter_mut().find(|it| it.0 == name) {
+        match self.0.iter_mut().find(|member| member.0 == name) {
             Some(member) => member.1 = value,
             None => self.0.push((name.to_owned(), value)),
         }
@@ -73,7 +73,7 @@ impl RawObject {
 
     /// Returns the kind of the message that this object is.
     pub fn kind(&self) -> Kind {
-        let id = self.get("id").map(|it| it.get().to_owned());
+        let id = self.get("id").map(|id| id.get().to_owned());
         match (id, self.string("method")) {
             (Some(id), Some(method)) => Kind::Request { id, method },
             (Some(id), None) => Kind::Response { id },

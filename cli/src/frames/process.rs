@@ -154,7 +154,7 @@ fn code(status: ExitStatus) -> Option<u8> {
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return u8::try_from(128 + signal).ok();
     }
-    status.code().map(|it| u8::try_from(it).unwrap_or(1))
+    status.code().map(|code| u8::try_from(code).unwrap_or(1))
 }
 
 async fn write(mut input: ChildStdin, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
@@ -239,7 +239,7 @@ fn signal(group: Option<u32>, signal: Signal) {
         Signal::Terminate => Number::TERM,
         Signal::Kill => Number::KILL,
     };
-    let group = group.and_then(|it| i32::try_from(it).ok()).and_then(Pid::from_raw);
+    let group = group.and_then(|group| i32::try_from(group).ok()).and_then(Pid::from_raw);
     if let Some(group) = group {
         // The group may not exist any more.
         let _ = kill_process_group(group, signal);

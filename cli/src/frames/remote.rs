@@ -47,7 +47,7 @@ impl Remote {
 impl Upstream for Remote {
     fn open(&self) -> Pin<Box<dyn Future<Output = Result<Connection, Failure>> + Send + '_>> {
         Box::pin(async {
-            let builder = (self.open)()?.options(|it| it.max_message = MAX_FRAME);
+            let builder = (self.open)()?.options(|options| options.max_message = MAX_FRAME);
             let relay = builder.relay().await?;
             let (to_server, from_client) = mpsc::unbounded_channel();
             let (to_client, from_server) = mpsc::channel(MAX_WAITING);
@@ -162,11 +162,12 @@ impl Ids {
             }
             Kind::Notification { method } if method == "notifications/cancelled" => {
                 let Some(mut params) = message.object("params") else { return frame };
-                let Some(id) = params.get("requestId").map(|it| it.get().to_owned()) else {
+                let Some(id) = params.get("requestId").map(|id| id.get().to_owned()) else {
                     return frame;
                 };
-                let replaced = self.replaced.iter().find(|it| *it.1 == id).map(|it| *it.0);
-                self.pending.retain(|it| Some(*it) != replaced && it.to_string() != id);
+                let replaced =
+                    self.replaced.iter().find(|entry| *entry.1 == id).map(|entry| *entry.0);
+                self.pending.retain(|number| Some(*number) != replaced && number.to_string() != id);
                 let Some(seen) = replaced else { return frame };
                 params.set_json("requestId", &seen.to_string());
                 message.set("params", &params);
@@ -198,7 +199,7 @@ impl Ids {
                     return frame;
                 }
                 if let Some(mut params) = message.object("params")
-                    && let Some(id) = own(params.get("requestId").map(|it| it.get().to_owned()))
+                    && let Some(id) = own(params.get("requestId").map(|id| id.get().to_owned()))
                 {
                     params.set_json("requestId", id);
                     message.set("params", &params);

@@ -32,7 +32,7 @@ pub fn unified(name: &str, old: &str, new: &str, colours: bool) -> String {
     let places = (range(start, until - start), range(start, new_length));
     put("36", "", &format!("@@ -{} +{} @@", places.0, places.1));
     let mut all = |colour: &str, sign: &str, lines: &[&str], range: Range<usize>| {
-        lines[range].iter().for_each(|it| put(colour, sign, it));
+        lines[range].iter().for_each(|line| put(colour, sign, line));
     };
     all("", " ", &old, start..same);
     all("31", "-", &old, removed.clone());

@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 64;
 /// interpreter for it.
 pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure> {
     let path = absolute(path, environment);
-    let suffix = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let suffix = path.extension().and_then(|suffix| suffix.to_str()).unwrap_or_default();
     let mut words = match suffix {
         "py" => python(&path, environment)?,
         "js" | "mjs" | "cjs" => vec![needed("node", "https://nodejs.org", environment)?],
@@ -44,12 +44,12 @@ pub fn of_file(path: &Path, environment: &Environment) -> Result<Entry, Failure>
 pub fn serves_itself(path: &Path) -> bool {
     let Ok(text) = read::small(path) else { return true };
     let text = String::from_utf8_lossy(&text);
-    let is_python = path.extension().is_some_and(|it| it == "py");
+    let is_python = path.extension().is_some_and(|suffix| suffix == "py");
     let calls: &[&str] = match is_python {
         true => &["__main__", ".run", "run(", "main("],
         false => &[".run(", ".connect(", ".listen(", "serve", "main("],
     };
-    calls.iter().any(|it| text.contains(it))
+    calls.iter().any(|call| text.contains(call))
 }
 
 /// Returns the command by which this program serves a file that only defines a server, one of the servers of a file, or that
@@ -106,33 +106,36 @@ pub fn name_of(file: &FileTarget, environment: &Environment) -> String {
             absolute(file.path(), environment).with_extension(""),
         ),
     };
-    let places = place.ancestors().filter_map(|it| it.file_name()?.to_str());
+    let places = place.ancestors().filter_map(|folder| folder.file_name()?.to_str());
     let mut names = words.into_iter().rev().chain(places);
-    cleaned(names.find(|it| !COMMON_NAMES.contains(it)).unwrap_or_default())
+    cleaned(names.find(|name| !COMMON_NAMES.contains(name)).unwrap_or_default())
 }
 
 /// Returns a name for the server, if the user gives none.
 pub fn name(entry: &Entry) -> String {
     let name = match entry {
         Entry::Url { url, .. } => {
-            let rest = url.split_once("://").map_or(url.as_str(), |it| it.1);
+            let rest = url.split_once("://").map_or(url.as_str(), |parts| parts.1);
             let authority = rest.split(['/', '?']).next().unwrap_or_default();
             authority.rsplit('@').next().unwrap_or_default().to_owned()
         }
         Entry::Command { program, arguments, .. } => {
-            let stem = |it: &str| {
-                Path::new(it).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            let stem = |path: &str| {
+                Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
             };
             let runs_package = RUNNERS.contains(&stem(program).as_str());
-            let is_file = |it: &&String| Path::new(it).is_absolute() && Path::new(it).is_file();
+            let is_file =
+                |path: &&String| Path::new(path).is_absolute() && Path::new(path).is_file();
             if let Some(file) = arguments.iter().rev().find(is_file) {
                 let parents = Path::new(file).ancestors().skip(1);
-                let folders = parents.filter_map(|it| it.file_name()?.to_str().map(str::to_owned));
+                let folders =
+                    parents.filter_map(|folder| folder.file_name()?.to_str().map(str::to_owned));
                 let mut names = std::iter::once(stem(file)).chain(folders);
-                names.find(|it| !COMMON_NAMES.contains(&it.as_str())).unwrap_or_default()
+                names.find(|name| !COMMON_NAMES.contains(&name.as_str())).unwrap_or_default()
             } else if runs_package
-                && let Some(package) =
-                    arguments.iter().find(|it| !it.starts_with('-') && *it != "run")
+                && let Some(package) = arguments
+                    .iter()
+                    .find(|argument| !argument.starts_with('-') && *argument != "run")
             {
                 // Without the scope and the version of a package.
                 let package = package.rsplit('/').next().unwrap_or_default();
@@ -149,7 +152,7 @@ pub fn name(entry: &Entry) -> String {
 fn cleaned(name: &str) -> String {
     let name: String = name
         .chars()
-        .map(|it| if is_name_character(it) { it } else { '-' })
+        .map(|letter| if is_name_character(letter) { letter } else { '-' })
         .take(LONGEST_NAME)
         .collect();
     match name.trim_matches('-') {
@@ -178,7 +181,7 @@ fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failur
     {
         return Ok(vec![uv.clone(), "run".into(), "--script".into()]);
     }
-    if let Some(python) = active(environment).and_then(|it| environment.python_in(&it)) {
+    if let Some(python) = active(environment).and_then(|folder| environment.python_in(&folder)) {
         return Ok(vec![python]);
     }
     for folder in path.ancestors().skip(1) {
@@ -201,12 +204,12 @@ fn python(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failur
         }
     }
     let python = environment.program("python3").or_else(|| environment.program("python"));
-    python.map(|it| vec![it]).ok_or_else(|| missing("python3", "https://www.python.org"))
+    python.map(|python| vec![python]).ok_or_else(|| missing("python3", "https://www.python.org"))
 }
 
 /// Returns the folder of the virtual environment that is active.
 fn active(environment: &Environment) -> Option<PathBuf> {
-    environment.variable("VIRTUAL_ENV").map(|it| absolute(Path::new(&it), environment))
+    environment.variable("VIRTUAL_ENV").map(|folder| absolute(Path::new(&folder), environment))
 }
 
 fn typescript(path: &Path, environment: &Environment) -> Result<Vec<PathBuf>, Failure> {
@@ -240,9 +243,9 @@ fn missing(program: &str, home: &str) -> Failure {
 }
 
 fn of_words(words: &[PathBuf]) -> Result<Entry, Failure> {
-    let mut texts = words.iter().map(|it| {
-        it.to_str().map(str::to_owned).ok_or_else(|| {
-            Failure::usage(format!("{}: a configuration holds names in UTF-8 only", it.display()))
+    let mut texts = words.iter().map(|word| {
+        word.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::usage(format!("{}: a configuration holds names in UTF-8 only", word.display()))
         })
     });
     let program = texts.next().ok_or_else(|| Failure::usage("the command is empty"))??;

@@ -81,7 +81,7 @@ impl Location {
             && let Some(path) = environment.variable(variable)
         {
             let path = environment.folder.join(path);
-            return Ok(below.map_or_else(|| path.clone(), |it| path.join(it)));
+            return Ok(below.map_or_else(|| path.clone(), |below| path.join(below)));
         }
         let base = match (self.base, environment.platform) {
             (Base::Home, _) => environment.home()?,
@@ -105,8 +105,8 @@ impl Location {
 impl Environment {
     /// Returns the environment of this process.
     pub fn of_process() -> Result<Self, Failure> {
-        let folder = env::current_dir().map_err(|it| {
-            Failure::new(FailureKind::File, format!("the current folder cannot be read: {it}"))
+        let folder = env::current_dir().map_err(|error| {
+            Failure::new(FailureKind::File, format!("the current folder cannot be read: {error}"))
         })?;
         let platform = match env::consts::OS {
             "windows" => Platform::Windows,
@@ -118,7 +118,7 @@ impl Environment {
 
     /// Returns the value of an environment variable; `None` if it is empty.
     pub fn variable(&self, name: &str) -> Option<String> {
-        (self.variables)(name).filter(|it| !it.is_empty())
+        (self.variables)(name).filter(|value| !value.is_empty())
     }
 
     /// Returns the value of an environment variable.
@@ -140,8 +140,11 @@ impl Environment {
         let suffixes: &[&str] =
             if self.platform == Platform::Windows { &[".exe", ".cmd", ".bat"] } else { &[""] };
         let paths = self.variable("PATH")?;
-        env::split_paths(&paths).filter(|it| it.is_absolute()).find_map(|folder| {
-            suffixes.iter().map(|it| folder.join(format!("{name}{it}"))).find(|it| is_program(it))
+        env::split_paths(&paths).filter(|folder| folder.is_absolute()).find_map(|folder| {
+            suffixes
+                .iter()
+                .map(|suffix| folder.join(format!("{name}{suffix}")))
+                .find(|path| is_program(path))
         })
     }
 
@@ -151,7 +154,7 @@ impl Environment {
             Platform::Windows => "Scripts/python.exe",
             _ => "bin/python",
         };
-        Some(folder.join(below)).filter(|it| is_program(it))
+        Some(folder.join(below)).filter(|path| is_program(path))
     }
 }
 
@@ -164,7 +167,8 @@ impl fmt::Debug for Environment {
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -179,7 +183,7 @@ pub mod tests {
 
     pub fn environment(platform: Platform, variables: &'static [(&str, &str)]) -> Environment {
         let find = |name: &str| {
-            variables.iter().find(|(it, _)| *it == name).map(|(_, value)| (*value).to_owned())
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         Environment { platform, variables: Box::new(find), folder: "/work".into() }
     }

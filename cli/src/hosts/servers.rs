@@ -95,7 +95,7 @@ impl Source {
 
     /// Returns the host's name on the command line.
     pub fn host_name(&self) -> &'static str {
-        self.host.map_or("file", |it| it.name)
+        self.host.map_or("file", |host| host.name)
     }
 }
 
@@ -120,7 +120,7 @@ impl Servers {
                 let Some(project) = host.project else { continue };
                 let path = folder.join(project);
                 // The user's files of some hosts have the same path below the home folder.
-                let is_users = host.user.resolve(environment).is_ok_and(|it| it == path);
+                let is_users = host.user.resolve(environment).is_ok_and(|other| other == path);
                 if is_users || !seen.insert((host.name, path.clone())) {
                     continue;
                 }
@@ -154,7 +154,7 @@ impl Servers {
     pub fn of_file(path: &Path, environment: &Environment) -> Result<Self, Failure> {
         let path = environment.folder.join(path);
         let mut servers = Self::default();
-        let is_toml = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
+        let is_toml = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("toml"));
         let syntax = if is_toml { Syntax::Toml } else { Syntax::JsonWithComments };
         let document = Document::open(&path, None, syntax, SERVERS[0])?;
         if !document.exists() {
@@ -203,8 +203,8 @@ impl Servers {
         let value = document.value();
         let Some(projects) = value.get("projects").and_then(Value::as_object) else { return };
         for folder in environment.folder.ancestors() {
-            let project = folder.to_str().and_then(|it| projects.get(it));
-            let entries = project.and_then(|it| it.get(host.servers)?.as_object());
+            let project = folder.to_str().and_then(|folder| projects.get(folder));
+            let entries = project.and_then(|project| project.get(host.servers)?.as_object());
             for (name, entry) in entries.into_iter().flatten() {
                 let source = Source {
                     host: Some(host),

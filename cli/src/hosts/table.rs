@@ -57,7 +57,7 @@ pub enum Syntax {
 impl Host {
     /// Returns the host of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
-        HOSTS.iter().find(|it| it.name == name)
+        HOSTS.iter().find(|host| host.name == name)
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_every_row_is_complete() {
-        let names: HashSet<_> = HOSTS.iter().map(|it| it.name).collect();
+        let names: HashSet<_> = HOSTS.iter().map(|host| host.name).collect();
         assert_eq!(names.len(), HOSTS.len());
         for host in HOSTS {
             assert!(!host.title.is_empty() && !host.reload.is_empty(), "{}", host.name);

@@ -2,7 +2,7 @@
 
 /// Returns a file with its media type.
 pub fn find(path: &str) -> Option<(&'static str, &'static str)> {
-    let (_, text) = FILES.iter().find(|it| it.0 == path)?;
+    let (_, text) = FILES.iter().find(|file| file.0 == path)?;
     let media_type = match path.rsplit_once('.') {
         Some((_, "js")) => "text/javascript; charset=utf-8",
         Some((_, "css")) => "text/css; charset=utf-8",

@@ -70,7 +70,8 @@ impl Guard {
         if self.has_cookie(&head.headers) {
             return Ok(Admitted { path, cookie: None });
         }
-        let token = head.uri.query().and_then(|it| it.strip_prefix("token=")).ok_or(unknown)?;
+        let token =
+            head.uri.query().and_then(|query| query.strip_prefix("token=")).ok_or(unknown)?;
         let is_visit = head.method == Method::GET && path.is_empty();
         if !is_visit || !is_equal(token.as_bytes(), self.token.as_bytes()) {
             return Err(unknown);
@@ -89,10 +90,10 @@ impl Guard {
 
     /// Rejects the requests of other pages (`Origin`), and names that were pointed at this machine (`Host`).
     fn check_origin(&self, head: &Parts) -> Result<(), Refusal> {
-        let hosts = ["127.0.0.1", "localhost"].map(|it| format!("{it}:{}", self.port));
-        let text = |name| head.headers.get(name).map(|it| it.to_str().unwrap_or_default());
+        let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", self.port));
+        let text = |name| head.headers.get(name).map(|value| value.to_str().unwrap_or_default());
         let host = text(header::HOST).unwrap_or_default();
-        if !hosts.iter().any(|it| it == host) {
+        if !hosts.iter().any(|known| known == host) {
             return Err((
                 StatusCode::MISDIRECTED_REQUEST,
                 "The Host header is not of this inspector.",
@@ -116,8 +117,10 @@ impl Guard {
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
-        let mut values = cookies.flat_map(|it| it.split("; ")).filter_map(|it| it.split_once('='));
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut values =
+            cookies.flat_map(|value| value.split("; ")).filter_map(|cookie| cookie.split_once('='));
         values.any(|(name, value)| {
             name == COOKIE && is_equal(value.as_bytes(), self.cookie.as_bytes())
         })
@@ -135,7 +138,7 @@ pub fn protect(headers: &mut HeaderMap) {
 fn secret() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().fold(String::new(), |text, it| text + &format!("{it:02x}")))
+    Ok(bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }
 
 #[cfg(test)]
@@ -146,7 +149,7 @@ mod tests {
 
     fn head(guard: &Guard, method: &str, path: &str, headers: &[(&str, &str)]) -> Parts {
         let mut request = Request::builder().method(method).uri(format!("/{}{path}", guard.path));
-        if !headers.iter().any(|it| it.0 == "host") {
+        if !headers.iter().any(|header| header.0 == "host") {
             request = request.header("host", "127.0.0.1:80");
         }
         for (name, value) in headers {
@@ -156,7 +159,9 @@ mod tests {
     }
 
     fn status(guard: &Guard, method: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
-        guard.admit(&head(guard, method, path, headers)).map_or_else(|it| it.0.as_u16(), |_| 200)
+        guard
+            .admit(&head(guard, method, path, headers))
+            .map_or_else(|refusal| refusal.0.as_u16(), |_| 200)
     }
 
     #[test]

@@ -137,9 +137,9 @@ impl Journal {
         let missing = first.saturating_sub(number + 1);
         let skipped = usize::try_from((number + 1).saturating_sub(first)).unwrap_or(usize::MAX);
         let mut size = 0;
-        let events = inner.events.iter().skip(skipped).take_while(|it| {
+        let events = inner.events.iter().skip(skipped).take_while(|event| {
             let fits = size < 1024 * 1024;
-            size += it.json.len();
+            size += event.json.len();
             fits
         });
         (events.cloned().collect(), missing)
@@ -148,7 +148,7 @@ impl Journal {
     /// Returns the message or result that belongs to an event, if it is still there.
     pub fn body(&self, number: u64) -> Option<Bytes> {
         let inner = self.lock();
-        let at = inner.bodies.binary_search_by_key(&number, |it| it.number).ok()?;
+        let at = inner.bodies.binary_search_by_key(&number, |body| body.number).ok()?;
         Some(inner.bodies[at].json.clone())
     }
 
@@ -157,8 +157,8 @@ impl Journal {
         // The lock is not held while megabytes are searched.
         let messages: Vec<_> = {
             let inner = self.lock();
-            let messages = inner.bodies.iter().filter(|it| it.message.is_some());
-            messages.map(|it| (it.number, it.json.clone())).collect()
+            let messages = inner.bodies.iter().filter(|body| body.message.is_some());
+            messages.map(|body| (body.number, body.json.clone())).collect()
         };
         let found = messages.iter().filter(|(_, json)| contains(json, text.as_bytes()));
         found.map(|(number, _)| *number).collect()
@@ -170,7 +170,7 @@ impl Journal {
         let started = now.checked_sub(self.started.elapsed()).unwrap_or(now);
         let first_line = transcript::first_line(started, None);
         let inner = self.lock();
-        let messages = inner.bodies.iter().filter_map(|it| Some((it.message?, &it.json)));
+        let messages = inner.bodies.iter().filter_map(|body| Some((body.message?, &body.json)));
         let lines = messages.flat_map(|((sender, time), json)| {
             let start =
                 format!("{{\"time\":{:.3},\"from\":\"{}\",\"message\":", time / 1e3, name(sender));
@@ -287,10 +287,10 @@ impl Summary {
         };
         let subject = match members.params {
             Some(Params::Named { name } | Params::Located { uri: name }) => Some(name),
-            _ => members.error.and_then(|it| it.message),
+            _ => members.error.and_then(|error| error.message),
         };
-        let subject = subject.map(|it| it.chars().take(200).collect());
-        Self { kind, method: members.method, id: members.id.map(|it| it.get().to_owned()), subject }
+        let subject = subject.map(|subject| subject.chars().take(200).collect());
+        Self { kind, method: members.method, id: members.id.map(|id| id.get().to_owned()), subject }
     }
 }
 
@@ -301,8 +301,9 @@ fn name(sender: Sender) -> &'static str {
 fn contains(bytes: &[u8], text: &[u8]) -> bool {
     let Some(first) = text.first() else { return true };
     let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    memchr::memchr2_iter(lower, upper, bytes)
-        .any(|at| bytes.get(at..at + text.len()).is_some_and(|it| it.eq_ignore_ascii_case(text)))
+    memchr::memchr2_iter(lower, upper, bytes).any(|at| {
+        bytes.get(at..at + text.len()).is_some_and(|part| part.eq_ignore_ascii_case(text))
+    })
 }
 
 #[cfg(test)]
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn summaries_name_the_kind_of_a_message() {
-        let kind = |it: &str| Summary::of(it.as_bytes()).kind;
+        let kind = |message: &str| Summary::of(message.as_bytes()).kind;
         assert_eq!(kind(r#"{"method":"x"}"#), "notification");
         assert_eq!(kind(r#"{"id":1,"result":{}}"#), "result");
         assert_eq!(kind(r#"{"id":1,"error":{"code":1,"message":"no"}}"#), "error");
@@ -384,9 +385,9 @@ mod tests {
         journal.add("status", json!({}));
         let text = journal.transcript().concat();
         let lines: Vec<Value> = text
-            .split(|it| *it == b'\n')
-            .filter(|it| !it.is_empty())
-            .map(|it| serde_json::from_slice(it).unwrap())
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
             .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[1]["from"], "client");

@@ -47,11 +47,13 @@ pub async fn serve(
     options: Options,
 ) -> Result<(), Failure> {
     let failed = |message: String| Failure::new(FailureKind::Connect, message);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(|it| {
-        failed(format!("can't listen on 127.0.0.1:{}: {it}", options.port))
-            .with_hint("choose another port, or leave --port out for any free one")
-    })?;
-    let guard = Guard::new(listener.local_addr()?.port()).map_err(|it| failed(it.to_string()))?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(|error| {
+            failed(format!("can't listen on 127.0.0.1:{}: {error}", options.port))
+                .with_hint("choose another port, or leave --port out for any free one")
+        })?;
+    let guard =
+        Guard::new(listener.local_addr()?.port()).map_err(|error| failed(error.to_string()))?;
     let url = guard.url();
     let has_target = target.is_some();
     let settings = Settings::of(target.as_ref(), connection);

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn levels_are_checked() {
-        let level = |it: &str| Requested::SetLogLevel(it.into()).operation();
+        let level = |name: &str| Requested::SetLogLevel(name.into()).operation();
         assert!(level("debug").is_ok());
         assert!(level("loud").unwrap_err().contains("loud"));
     }

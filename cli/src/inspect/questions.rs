@@ -52,27 +52,29 @@ impl Questions {
 
     /// Answers a question. Returns false if it does not wait any more.
     pub fn answer(&self, id: u64, answer: Answer) -> bool {
-        let asked = self.lock(|it| it.questions.remove(&id));
+        let asked = self.lock(|waiting| waiting.questions.remove(&id));
         asked.is_some_and(|(_, sender)| sender.send(answer).is_ok())
     }
 
     /// Returns the questions that wait.
     pub fn shown(&self) -> Vec<Value> {
-        self.lock(|it| it.questions.values().map(|(question, _)| question.clone()).collect())
+        self.lock(|waiting| {
+            waiting.questions.values().map(|(question, _)| question.clone()).collect()
+        })
     }
 
     async fn ask(self: Arc<Self>, question: &Question) -> Result<Raw, Error> {
         let (sender, answer) = oneshot::channel();
-        let (id, shown) = self.lock(|it| {
-            it.last += 1;
+        let (id, shown) = self.lock(|waiting| {
+            waiting.last += 1;
             let shown = json!({
-                "id": it.last,
+                "id": waiting.last,
                 "key": question.key,
                 "method": question.method.as_str(),
                 "params": serde_json::from_str::<Value>(question.params.get()).unwrap_or_default(),
             });
-            it.questions.insert(it.last, (shown.clone(), sender));
-            (it.last, shown)
+            waiting.questions.insert(waiting.last, (shown.clone(), sender));
+            (waiting.last, shown)
         });
         let _closing = Closing { questions: Arc::clone(&self), id };
         self.journal.add("question", json!({ "question": shown }));
@@ -96,7 +98,7 @@ struct Closing {
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        let withdrawn = self.questions.lock(|it| it.questions.remove(&self.id)).is_some();
+        let withdrawn = self.questions.lock(|waiting| waiting.questions.remove(&self.id)).is_some();
         self.questions
             .journal
             .add("questionClosed", json!({ "id": self.id, "withdrawn": withdrawn }));

@@ -32,13 +32,13 @@ impl Body for Pieces {
             Self::Ready(pieces) => pieces.next(),
             Self::Coming(pieces) => ready!(pieces.poll_recv(context)),
         };
-        Poll::Ready(piece.map(|it| Ok(Frame::data(it))))
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Ready(pieces) => {
-                SizeHint::with_exact(pieces.as_slice().iter().map(|it| it.len() as u64).sum())
+                SizeHint::with_exact(pieces.as_slice().iter().map(|piece| piece.len() as u64).sum())
             }
             Self::Coming(_) => SizeHint::new(),
         }

@@ -74,7 +74,8 @@ impl Routes {
             },
             _ => refused((StatusCode::METHOD_NOT_ALLOWED, "The methods are GET and POST.")),
         };
-        if let Some(cookie) = admitted.cookie.and_then(|it| HeaderValue::try_from(it).ok()) {
+        if let Some(cookie) = admitted.cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok())
+        {
             response.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         response
@@ -96,8 +97,8 @@ impl Routes {
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
             return response;
         }
-        let number = path.strip_prefix("api/bodies/").and_then(|it| it.parse().ok());
-        match number.map(|it| journal.body(it)) {
+        let number = path.strip_prefix("api/bodies/").and_then(|number| number.parse().ok());
+        match number.map(|number| journal.body(number)) {
             Some(Some(body)) => text(StatusCode::OK, PLAIN, body),
             Some(None) => refused((
                 StatusCode::GONE,
@@ -126,18 +127,18 @@ impl Routes {
                 self.session.disconnect().await;
                 Ok(())
             }
-            "api/call" => {
-                parse::<Call>(body).and_then(|it| self.session.call(it.call, it.operation))
+            "api/call" => parse::<Call>(body)
+                .and_then(|request| self.session.call(request.call, request.operation)),
+            "api/cancel" => parse::<Named>(body).map(|request| self.session.cancel(&request.id)),
+            "api/subscribe" => parse::<Subscribe>(body)
+                .and_then(|request| self.session.subscribe(request.id, request.filter)),
+            "api/unsubscribe" => {
+                parse::<Named>(body).map(|request| self.session.unsubscribe(&request.id))
             }
-            "api/cancel" => parse::<Named>(body).map(|it| self.session.cancel(&it.id)),
-            "api/subscribe" => {
-                parse::<Subscribe>(body).and_then(|it| self.session.subscribe(it.id, it.filter))
-            }
-            "api/unsubscribe" => parse::<Named>(body).map(|it| self.session.unsubscribe(&it.id)),
             "api/roots" => parse::<Vec<Root>>(body)
-                .and_then(|it| self.session.set_roots(it).map_err(|it| it.to_string())),
-            "api/answer" => parse::<Answered>(body).and_then(|it| {
-                let taken = self.session.questions.answer(it.question, it.answer);
+                .and_then(|roots| self.session.set_roots(roots).map_err(|error| error.to_string())),
+            "api/answer" => parse::<Answered>(body).and_then(|answered| {
+                let taken = self.session.questions.answer(answered.question, answered.answer);
                 taken
                     .then_some(())
                     .ok_or_else(|| "the question does not wait for an answer any more".to_owned())
@@ -152,8 +153,8 @@ impl Routes {
 
     /// Returns the stream of events: a snapshot, then all that happened and happens.
     fn events(&self, head: &Parts) -> Response<Pieces> {
-        let last_id = head.headers.get("last-event-id").and_then(|it| it.to_str().ok());
-        let last_id = last_id.and_then(|it| it.parse().ok()).unwrap_or_default();
+        let last_id = head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
+        let last_id = last_id.and_then(|id| id.parse().ok()).unwrap_or_default();
         let (sender, pieces) = mpsc::channel(4);
         tokio::spawn(send_events(Arc::clone(&self.session), last_id, sender));
         response(StatusCode::OK, "text/event-stream", Pieces::Coming(pieces))
@@ -211,7 +212,7 @@ async fn read(body: Incoming) -> Result<Vec<u8>, Refusal> {
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|it| it.to_string())
+    serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
 fn wrong(problem: &str) -> Response<Pieces> {

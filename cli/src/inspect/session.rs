@@ -93,10 +93,10 @@ impl Session {
         let attempt = state.attempt;
         self.set_status(&mut state, json!({ "state": "connecting" }));
         let builder = state.settings.builder(self.start.as_ref());
-        let builder = builder.map(|it| self.with_callbacks(it, attempt, &state.settings));
+        let builder = builder.map(|builder| self.with_callbacks(builder, attempt, &state.settings));
         let task = tokio::spawn(async move {
             let outcome = match builder {
-                Ok(builder) => builder.connect().await.map_err(|it| described(&it)),
+                Ok(builder) => builder.connect().await.map_err(|error| described(&error)),
                 Err(failure) => Err(shown(&failure)),
             };
             let mut state = session.lock();
@@ -208,7 +208,7 @@ impl Session {
         let task = tokio::spawn(async move {
             let error = session.follow(&client, &key, &wanted).await.err();
             if session.lock().subscriptions.remove(&key).is_some() {
-                let error = error.map(|it| described(&it));
+                let error = error.map(|error| described(&error));
                 session.journal.add("unsubscribed", json!({ "id": key, "error": error }));
             }
         });
@@ -272,11 +272,14 @@ impl Session {
         let session = Arc::downgrade(self);
         let mut builder = builder
             .on_message(move |sender, message| messages.add_message(sender, message))
-            .on_log(move |it| {
-                let data: Value = serde_json::from_str(it.data.get()).unwrap_or_default();
-                logs.add("log", json!({ "level": it.level, "logger": it.logger, "data": data }));
+            .on_log(move |message| {
+                let data: Value = serde_json::from_str(message.data.get()).unwrap_or_default();
+                logs.add(
+                    "log",
+                    json!({ "level": message.level, "logger": message.logger, "data": data }),
+                );
             })
-            .on_list_changed(move |it| lists.add("changed", json!({ "list": list_name(it) })))
+            .on_list_changed(move |list| lists.add("changed", json!({ "list": list_name(list) })))
             .on_sign_in_step(move |text| steps.add("signInStep", json!({ "text": text })))
             .on_event(move |event| {
                 if let Some(session) = session.upgrade() {
@@ -289,13 +292,15 @@ impl Session {
         if settings.answers.sampling {
             builder = builder.on_sample_raw(self.questions.answerer());
         }
-        builder.options(|it| {
-            if let Some(Auth::OAuth(auth)) = it.auth.take_if(|it| matches!(it, Auth::OAuth(_))) {
+        builder.options(|options| {
+            if let Some(Auth::OAuth(auth)) =
+                options.auth.take_if(|auth| matches!(auth, Auth::OAuth(_)))
+            {
                 let open_url = Some::<UrlCallback>(Arc::new(move |url| {
                     urls.add("signIn", json!({ "url": url }));
                     Box::pin(async { Ok(()) })
                 }));
-                it.auth = Some(OAuth { open_url, ..auth }.into());
+                options.auth = Some(OAuth { open_url, ..auth }.into());
             }
         })
     }

@@ -106,7 +106,7 @@ impl Settings {
         let settings = Self {
             start: target.map(ToString::to_string).unwrap_or_default(),
             headers: headers.collect(),
-            revision: connection.revision.map(|it| it.to_string()).unwrap_or_default(),
+            revision: connection.revision.map(|revision| revision.to_string()).unwrap_or_default(),
             timeout: connection.timeout.as_secs_f64(),
             ..Self::default()
         };
@@ -114,7 +114,8 @@ impl Settings {
             None => settings,
             Some(Target::Url(url)) => Self { url: url.clone(), ..settings },
             Some(Target::Command(words)) => {
-                let command = words.iter().map(|it| it.to_string_lossy().into_owned()).collect();
+                let command =
+                    words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
                 Self { transport: Transport::Command, command, ..settings }
             }
             Some(_) => Self { transport: Transport::Start, ..settings },
@@ -164,43 +165,44 @@ impl Settings {
                 text.parse().map_err(|_| Failure::usage(format!("unknown revision {text:?}")))?,
             ],
         };
-        let timeout = Duration::try_from_secs_f64(self.timeout).ok().filter(|it| !it.is_zero());
+        let timeout =
+            Duration::try_from_secs_f64(self.timeout).ok().filter(|timeout| !timeout.is_zero());
         let timeout =
             timeout.ok_or_else(|| Failure::usage("the timeout is no number of seconds above 0"))?;
         let headers = self
             .headers
             .iter()
-            .filter(|it| !it.name.is_empty())
+            .filter(|header| !header.name.is_empty())
             .map(value)
             .collect::<Result<Vec<_>, _>>()?;
         let auth = self.auth.auth();
-        let builder = builder.options(|it| {
-            it.info.name = "gudgeon".into();
-            it.info.version = env!("CARGO_PKG_VERSION").into();
-            it.timeout = Some(timeout);
+        let builder = builder.options(|options| {
+            options.info.name = "gudgeon".into();
+            options.info.version = env!("CARGO_PKG_VERSION").into();
+            options.timeout = Some(timeout);
             // The user may have to sign in.
-            it.connect_timeout =
+            options.connect_timeout =
                 Some(if auth.is_some() { timeout.max(Duration::from_secs(300)) } else { timeout });
-            it.revisions = revisions;
-            it.max_message = MAX_MESSAGE;
-            it.headers.extend(headers);
-            it.roots = self.answers.roots.then(|| self.roots.clone());
-            it.auth = auth;
-            it.cache_results = false;
+            options.revisions = revisions;
+            options.max_message = MAX_MESSAGE;
+            options.headers.extend(headers);
+            options.roots = self.answers.roots.then(|| self.roots.clone());
+            options.auth = auth;
+            options.cache_results = false;
         });
         Ok(builder)
     }
 
     fn command(&self) -> Result<Command, Failure> {
         let (program, arguments) =
-            self.command.split_first().filter(|it| !it.0.is_empty()).ok_or_else(|| {
+            self.command.split_first().filter(|words| !words.0.is_empty()).ok_or_else(|| {
                 Failure::usage("the command is empty").with_hint("give a program and its arguments")
             })?;
         let mut command = Command::new(program).args(arguments);
         if !self.folder.is_empty() {
             command = command.cwd(&self.folder);
         }
-        for setting in self.environment.iter().filter(|it| !it.name.is_empty()) {
+        for setting in self.environment.iter().filter(|setting| !setting.name.is_empty()) {
             let (name, value) = value(setting)?;
             command = command.env(name, value);
         }
@@ -217,9 +219,11 @@ impl AuthSettings {
                 Some(client::auth::Auth::Token(self.token.clone().unwrap_or_default()))
             }
             AuthKind::OAuth => {
-                let client_id = Some(self.client_id.clone()).filter(|it| !it.is_empty());
-                let client_secret =
-                    self.client_secret.clone().filter(|it| client_id.is_some() && !it.is_empty());
+                let client_id = Some(self.client_id.clone()).filter(|id| !id.is_empty());
+                let client_secret = self
+                    .client_secret
+                    .clone()
+                    .filter(|secret| client_id.is_some() && !secret.is_empty());
                 Some(OAuth { client_id, client_secret, scopes, ..OAuth::default() }.into())
             }
             AuthKind::ClientCredentials => {
@@ -249,9 +253,11 @@ fn value(setting: &Setting) -> Result<(String, String), Failure> {
 }
 
 fn keep(settings: &mut [Setting], stored: &[Setting]) {
-    for setting in settings.iter_mut().filter(|it| it.value.is_none()) {
-        setting.value =
-            stored.iter().find(|it| it.name == setting.name).and_then(|it| it.value.clone());
+    for setting in settings.iter_mut().filter(|setting| setting.value.is_none()) {
+        setting.value = stored
+            .iter()
+            .find(|known| known.name == setting.name)
+            .and_then(|known| known.value.clone());
     }
 }
 
@@ -308,7 +314,7 @@ mod tests {
 
     #[test]
     fn wrong_settings_say_what_is_wrong() {
-        let error = |it: Settings| it.builder(None).unwrap_err().to_string();
+        let error = |settings: Settings| settings.builder(None).unwrap_err().to_string();
         assert!(error(Settings { revision: "1999".into(), ..settings() }).contains("1999"));
         assert!(error(Settings { timeout: -1.0, ..settings() }).contains("timeout"));
         assert!(error(Settings { transport: Transport::Command, ..settings() }).contains("empty"));

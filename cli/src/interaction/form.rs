@@ -21,9 +21,11 @@ pub async fn fill_in(
     let schema: Value = serde_json::from_str(form.requested_schema.get()).unwrap_or_default();
     let fields: Vec<_> = Field::all(&schema).collect();
     notices.line(&format!("The server asks: {}", form.message));
-    let is_answered = fields.iter().any(|it| answers.get(it.name).is_some());
-    let missing: Vec<_> =
-        fields.iter().filter(|it| it.needs_answer() && answers.get(it.name).is_none()).collect();
+    let is_answered = fields.iter().any(|field| answers.get(field.name).is_some());
+    let missing: Vec<_> = fields
+        .iter()
+        .filter(|field| field.needs_answer() && answers.get(field.name).is_none())
+        .collect();
     // With everything that the server requires given on the command line, nothing is asked.
     let asks = !is_answered || !missing.is_empty();
     if asks && !terminal::is_present(notices) {
@@ -59,7 +61,7 @@ pub async fn fill_in(
 
 fn declined(notices: &Notices, fields: &[Field<'_>], missing: &[&Field<'_>]) -> Error {
     let wanted = if missing.is_empty() { fields.iter().collect() } else { missing.to_vec() };
-    let wanted: Vec<_> = wanted.iter().map(|it| format!("--answer {}=…", it.name)).collect();
+    let wanted: Vec<_> = wanted.iter().map(|field| format!("--answer {}=…", field.name)).collect();
     let hint = match wanted.is_empty() {
         true => "run the command in a terminal".to_owned(),
         false => format!("run the command in a terminal, or give {}", wanted.join(" ")),
@@ -83,7 +85,7 @@ async fn confirm(notices: &Notices) -> Result<(), Error> {
 /// Asks until the answer fits; `None` leaves the field out.
 async fn ask_for(field: &Field<'_>, notices: &Notices) -> Result<Option<String>, Error> {
     let choices = Choice::all(field.place.schema);
-    let is_list = field.place.schema.get("type").is_some_and(|it| it == "array");
+    let is_list = field.place.schema.get("type").is_some_and(|kind| kind == "array");
     if let Some(text) = description::text_of(field.place) {
         notices.line(&text);
     }
@@ -107,8 +109,10 @@ async fn ask_for(field: &Field<'_>, notices: &Notices) -> Result<Option<String>,
         }
         let answer = match (choices.is_empty(), is_list) {
             (true, _) => field.converted(&line),
-            (false, false) => Choice::find(&choices, &line).map(|it| it.value.to_string()),
-            (false, true) => Choice::find_all(&choices, &line).and_then(|it| field.checked(it)),
+            (false, false) => Choice::find(&choices, &line).map(|choice| choice.value.to_string()),
+            (false, true) => {
+                Choice::find_all(&choices, &line).and_then(|value| field.checked(value))
+            }
         };
         match answer {
             Ok(answer) => return Ok(Some(answer)),
@@ -144,7 +148,7 @@ impl Choice {
             };
             return values.iter().enumerate().map(choice).collect();
         }
-        let titled = ["oneOf", "anyOf"].iter().find_map(|it| schema.get(it)?.as_array());
+        let titled = ["oneOf", "anyOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
         let choice = |schema: &Value| {
             let value = schema.get("const")?;
             let title = schema.get("title").and_then(Value::as_str);
@@ -152,12 +156,15 @@ impl Choice {
             Some(Self { title, value: value.clone() })
         };
         // With an alternative that is no single value it is no enumeration.
-        titled.and_then(|it| it.iter().map(choice).collect()).unwrap_or_default()
+        titled
+            .and_then(|alternatives| alternatives.iter().map(choice).collect())
+            .unwrap_or_default()
     }
 
     /// Finds the choice with this number, value or title.
     fn find<'a>(choices: &'a [Self], line: &str) -> Result<&'a Self, String> {
-        let named = choices.iter().find(|it| it.title == line || text(&it.value) == line);
+        let named =
+            choices.iter().find(|choice| choice.title == line || text(&choice.value) == line);
         let numbered = || choices.get(line.parse::<usize>().ok()?.checked_sub(1)?);
         named
             .or_else(numbered)
@@ -165,9 +172,9 @@ impl Choice {
     }
 
     fn find_all(choices: &[Self], line: &str) -> Result<String, String> {
-        let words = line.split(',').map(str::trim).filter(|it| !it.is_empty());
+        let words = line.split(',').map(str::trim).filter(|word| !word.is_empty());
         let chosen: Result<Vec<_>, _> =
-            words.map(|it| Self::find(choices, it).map(|it| &it.value)).collect();
+            words.map(|word| Self::find(choices, word).map(|choice| &choice.value)).collect();
         Ok(value!(chosen?).to_string())
     }
 }
@@ -192,7 +199,7 @@ mod tests {
             (value!({"type": "string"}), vec![]),
         ] {
             let choices = Choice::all(&schema);
-            let shown: Vec<_> = choices.iter().map(|it| it.title.as_str()).collect();
+            let shown: Vec<_> = choices.iter().map(|choice| choice.title.as_str()).collect();
             assert_eq!(shown, titles, "{schema}");
         }
     }

@@ -73,15 +73,15 @@ impl InteractionArguments {
     pub fn read(&self) -> Result<Arc<Interaction>, Failure> {
         let notices = Notices::new(self.quiet);
         warnings::print_to(notices.clone());
-        let file = self.answers_file.as_ref().map(|it| match it.strip_prefix('@') {
-            Some(_) => it.clone(),
-            None => format!("@{it}"),
+        let file = self.answers_file.as_ref().map(|file| match file.strip_prefix('@') {
+            Some(_) => file.clone(),
+            None => format!("@{file}"),
         });
         Ok(Arc::new(Interaction {
             notices,
             answers: Assignments::parse(file.iter().chain(&self.answers))?,
             sample: self.sample.clone(),
-            roots: self.roots.iter().map(|it| roots::uri(it)).collect::<Result<_, _>>()?,
+            roots: self.roots.iter().map(|folder| roots::uri(folder)).collect::<Result<_, _>>()?,
             log_level: self.log_level,
             turn: Mutex::default(),
             has_declined: AtomicBool::new(false),
@@ -99,9 +99,9 @@ impl Interaction {
                 async move { interaction.elicit(question).await }
             })
             .on_progress(move |step| progress.progress(&step))
-            .options(|it| {
-                it.log_level = self.log_level;
-                it.roots = self.roots().or_else(|| it.roots.take());
+            .options(|options| {
+                options.log_level = self.log_level;
+                options.roots = self.roots().or_else(|| options.roots.take());
             });
         if !self.notices.is_quiet() {
             let notices = self.notices.clone();
@@ -120,8 +120,8 @@ impl Interaction {
 
     /// Returns the folders that the server may use, as URIs.
     pub fn roots(&self) -> Option<Vec<Root>> {
-        let roots: Vec<_> = self.roots.iter().map(|it| it.as_str().into()).collect();
-        Some(roots).filter(|it| !it.is_empty())
+        let roots: Vec<_> = self.roots.iter().map(|root| root.as_str().into()).collect();
+        Some(roots).filter(|roots| !roots.is_empty())
     }
 
     /// Errors if an option can't apply to a target: a named connection has the roots of `gudgeon connect`.

@@ -11,7 +11,7 @@ pub fn uri(folder: &str) -> Result<String, Failure> {
     }
     let path = path::absolute(folder)
         .ok()
-        .filter(|it| it.is_dir())
+        .filter(|path| path.is_dir())
         .ok_or_else(|| Failure::new(FailureKind::File, format!("--root: no folder {folder:?}")))?;
     let path = path.to_string_lossy().replace('\\', "/");
     let mut uri = String::from(if path.starts_with('/') { "file://" } else { "file:///" });

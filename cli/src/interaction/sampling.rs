@@ -31,7 +31,7 @@ async fn run(command: &str, request: &str) -> Result<Raw, Error> {
         // A call that is cancelled needs no answer.
         .kill_on_drop(true)
         .spawn()
-        .map_err(|it| failed(format!("could not be started: {it}")))?;
+        .map_err(|error| failed(format!("could not be started: {error}")))?;
     let input = child.stdin.take();
     let write = async {
         if let Some(mut input) = input {
@@ -40,14 +40,14 @@ async fn run(command: &str, request: &str) -> Result<Raw, Error> {
         }
     };
     let ((), output) = tokio::join!(write, child.wait_with_output());
-    let output = output.map_err(|it| failed(format!("failed: {it}")))?;
+    let output = output.map_err(|error| failed(format!("failed: {error}")))?;
     if !output.status.success() {
         return Err(failed(format!("failed: {}", output.status)));
     }
-    let result: CreateMessageResult = serde_json::from_slice(&output.stdout).map_err(|it| {
+    let result: CreateMessageResult = serde_json::from_slice(&output.stdout).map_err(|error| {
         let shown = &output.stdout[..output.stdout.len().min(SHOWN)];
         failed(format!(
-            "must print the result of sampling/createMessage, such as {}; {it} in {:?}",
+            "must print the result of sampling/createMessage, such as {}; {error} in {:?}",
             r#"{"role":"assistant","model":"m","content":{"type":"text","text":"…"}}"#,
             String::from_utf8_lossy(shown)
         ))

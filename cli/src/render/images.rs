@@ -51,7 +51,7 @@ fn iterm(image: &[u8]) -> String {
 /// Returns whether the bytes begin like those of an image that iTerm2 shows; anything else it would save as a file.
 fn is_image(bytes: &[u8]) -> bool {
     let beginnings = [PNG, b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"];
-    beginnings.iter().any(|it| bytes.starts_with(it))
+    beginnings.iter().any(|beginning| bytes.starts_with(beginning))
         || (bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"))
 }
 
@@ -63,11 +63,11 @@ mod tests {
     fn kitty_gets_chunks_of_4096_bytes() {
         let image = [PNG, &[0; 5000]].concat();
         let sequence = kitty(&image);
-        let chunks: Vec<_> = sequence.split("\x1b\\").filter(|it| !it.is_empty()).collect();
+        let chunks: Vec<_> = sequence.split("\x1b\\").filter(|chunk| !chunk.is_empty()).collect();
         assert_eq!(chunks.len(), 2);
         assert!(chunks[0].starts_with("\x1b_Gf=100,a=T,m=1;"));
         assert!(chunks[1].starts_with("\x1b_Gm=0;"));
-        let base64: String = chunks.iter().map(|it| it.split_once(';').unwrap().1).collect();
+        let base64: String = chunks.iter().map(|chunk| chunk.split_once(';').unwrap().1).collect();
         assert_eq!(BASE64_STANDARD.decode(base64).unwrap(), image);
     }
 }

@@ -53,7 +53,7 @@ impl<'a> Renderer<'a> {
     }
 
     pub fn blocks(&self, blocks: &[ContentBlock]) -> Result<(), Failure> {
-        blocks.iter().try_for_each(|it| self.block(it))
+        blocks.iter().try_for_each(|block| self.block(block))
     }
 
     pub fn block(&self, block: &ContentBlock) -> Result<(), Failure> {
@@ -119,7 +119,7 @@ pub fn is_mirror(texts: &[&str], data: &str) -> bool {
     let Ok(data) = serde_json::from_str::<serde_json::Value>(data) else { return false };
     let says = |text: &str, value: &serde_json::Value| {
         value.as_str() == Some(text)
-            || serde_json::from_str::<serde_json::Value>(text).is_ok_and(|it| it == *value)
+            || serde_json::from_str::<serde_json::Value>(text).is_ok_and(|parsed| parsed == *value)
     };
     let items = data.as_array();
     match texts {
@@ -183,7 +183,7 @@ fn link_line(link: &Resource) -> String {
         text.push_str(", ");
         text.push_str(&escape::one_line(mime_type));
     }
-    if let Some(bytes) = link.size.and_then(|it| usize::try_from(it).ok()) {
+    if let Some(bytes) = link.size.and_then(|size| usize::try_from(size).ok()) {
         text.push_str(", ");
         text.push_str(&size(bytes));
     }

@@ -48,7 +48,9 @@ fn file_name(name: &str, mime_type: &str) -> (String, String) {
         Some((stem, suffix)) if is_suffix(suffix) => (stem, Some(suffix)),
         _ => (last, None),
     };
-    let plain = |it: char| if it.is_ascii_alphanumeric() || "-_".contains(it) { it } else { '_' };
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '_' }
+    };
     let stem: String = stem.chars().map(plain).take(NAME).collect();
     // A program would take the name for an option, and Windows for a device.
     let stem = stem.trim_start_matches('-');
@@ -70,7 +72,7 @@ fn is_device(name: &str) -> bool {
 }
 
 fn is_suffix(text: &str) -> bool {
-    (1..=5).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_alphanumeric())
+    (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Returns the usual suffix for a media type: the subtype, unless that is another word.

@@ -10,7 +10,7 @@ const GAP: usize = 2;
 
 /// Lays out rows as lines. Without a width each row is one line.
 pub fn lines(rows: &[(String, String)], width: Option<usize>) -> Vec<String> {
-    let widest = rows.iter().map(|(name, _)| name.width()).filter(|it| *it <= NAMES).max();
+    let widest = rows.iter().map(|(name, _)| name.width()).filter(|width| *width <= NAMES).max();
     let names = widest.unwrap_or(NAMES) + GAP;
     let Some(width) = width else {
         let line = |(name, text): &(String, String)| {
@@ -31,7 +31,7 @@ pub fn lines(rows: &[(String, String)], width: Option<usize>) -> Vec<String> {
         } else {
             out.extend(wrap(name, width));
         }
-        out.extend(texts.map(|it| format!("{}{it}", " ".repeat(indent))));
+        out.extend(texts.map(|text| format!("{}{text}", " ".repeat(indent))));
     }
     out
 }

@@ -132,8 +132,8 @@ impl Player<'_> {
         if let Some(mut params) = message.object("params") {
             for (name, recorded_by) in [("requestState", "requestState"), ("cursor", "nextCursor")]
             {
-                let recorded = params.string(name).map(|it| format!("{recorded_by} {it}"));
-                if let Some(present) = recorded.and_then(|it| self.replaced.get(&it)) {
+                let recorded = params.string(name).map(|value| format!("{recorded_by} {value}"));
+                if let Some(present) = recorded.and_then(|key| self.replaced.get(&key)) {
                     params.set(name, present);
                 }
             }
@@ -155,7 +155,8 @@ impl Player<'_> {
         let recorded = outcome(recorded);
         let present = self.responses.remove(id).unwrap_or_default();
         for name in OPAQUE {
-            let text = |it: &Value| Some(it.get("result")?.get(name)?.as_str()?.to_owned());
+            let text =
+                |response: &Value| Some(response.get("result")?.get(name)?.as_str()?.to_owned());
             if let (Some(recorded), Some(present)) = (text(&recorded), text(&present)) {
                 self.replaced.insert(format!("{name} {recorded}"), present);
             }
@@ -172,7 +173,7 @@ impl Player<'_> {
         method: &str,
     ) -> bool {
         let present = loop {
-            if let Some(index) = self.requests.iter().position(|it| it.1 == method) {
+            if let Some(index) = self.requests.iter().position(|request| request.1 == method) {
                 break self.requests.remove(index);
             }
             if let Err(why) = self.receive(self.limit).await {
@@ -193,10 +194,9 @@ impl Player<'_> {
         self.comparison.compared += missing.len();
         loop {
             missing.retain(|(_, method, params)| {
-                let found = self
-                    .notifications
-                    .iter()
-                    .position(|it| it.0 == *method && differences("", params, &it.1).is_empty());
+                let found = self.notifications.iter().position(|notification| {
+                    notification.0 == *method && differences("", params, &notification.1).is_empty()
+                });
                 if let Some(index) = found {
                     self.notifications.remove(index);
                 }
@@ -274,8 +274,8 @@ impl Player<'_> {
 fn outcome(response: &RawObject) -> Value {
     let mut outcome = serde_json::Map::new();
     for name in ["result", "error"] {
-        let value = response.get(name).and_then(|it| serde_json::from_str(it.get()).ok());
-        outcome.extend(value.map(|it: Value| (name.to_owned(), it)));
+        let value = response.get(name).and_then(|member| serde_json::from_str(member.get()).ok());
+        outcome.extend(value.map(|value: Value| (name.to_owned(), value)));
     }
     Value::Object(outcome)
 }
@@ -290,6 +290,6 @@ fn without_token(mut params: Value) -> Value {
 
 /// Returns the method of a request with the name of the tool, prompt or resource.
 fn described(method: &str, params: &Value) -> String {
-    let name = ["name", "uri"].iter().find_map(|it| params.get(it)?.as_str());
+    let name = ["name", "uri"].iter().find_map(|key| params.get(key)?.as_str());
     name.map_or_else(|| method.to_owned(), |name| format!("{method} {name}"))
 }

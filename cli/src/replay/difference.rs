@@ -18,14 +18,14 @@ fn compare(path: &str, recorded: &Value, present: &Value, found: &mut Vec<String
     match (recorded, present) {
         (Value::Object(recorded), Value::Object(present)) => {
             let is_compared = |name: &str| !IGNORED.contains(&name);
-            for (name, value) in recorded.iter().filter(|it| is_compared(it.0)) {
+            for (name, value) in recorded.iter().filter(|member| is_compared(member.0)) {
                 let path = format!("{path}.{name}");
                 match present.get(name) {
                     Some(other) => compare(&path, value, other, found),
                     None => found.push(format!("{path}: {} recorded, missing now", show(value))),
                 }
             }
-            for (name, value) in present.iter().filter(|it| is_compared(it.0)) {
+            for (name, value) in present.iter().filter(|member| is_compared(member.0)) {
                 if !recorded.contains_key(name) {
                     found.push(format!("{path}.{name}: not recorded, {} now", show(value)));
                 }

@@ -36,7 +36,7 @@ pub(super) enum Step {
 
 impl Act {
     pub(super) fn has_response(&self) -> bool {
-        self.steps.iter().any(|it| matches!(it, Step::Respond(_)))
+        self.steps.iter().any(|step| matches!(step, Step::Respond(_)))
     }
 }
 
@@ -70,16 +70,16 @@ pub(super) fn acts(entries: &[Entry]) -> Vec<Act> {
                     Kind::Request { .. } => Step::Ask(message),
                     _ => Step::Notify(message),
                 };
-                let progress = message
-                    .object("params")
-                    .and_then(|it| it.get(PROGRESS_TOKEN).map(|it| it.get().to_owned()));
+                let progress = message.object("params").and_then(|params| {
+                    params.get(PROGRESS_TOKEN).map(|token| token.get().to_owned())
+                });
                 let by_token =
-                    acts.iter().position(|it| it.token.is_some() && it.token == progress);
+                    acts.iter().position(|act| act.token.is_some() && act.token == progress);
                 // A subscription is open until the end; what happened there was caused by something else.
                 let latest = open
                     .values()
                     .copied()
-                    .filter(|it| acts[*it].method != "subscriptions/listen")
+                    .filter(|index| acts[*index].method != "subscriptions/listen")
                     .max();
                 let last = acts.len().checked_sub(1);
                 // Without any message of the client before it, it can't be placed.
@@ -95,7 +95,7 @@ pub(super) fn acts(entries: &[Entry]) -> Vec<Act> {
 pub(super) fn params(message: &RawObject) -> Value {
     let mut params = message
         .get("params")
-        .and_then(|it| serde_json::from_str(it.get()).ok())
+        .and_then(|params| serde_json::from_str(params.get()).ok())
         .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     if let Value::Object(params) = &mut params {
         params.shift_remove("_meta");
@@ -113,7 +113,7 @@ pub(super) fn addressed(
     if let Some(id) = message.meta(SUBSCRIPTION_ID) {
         message.set_meta(SUBSCRIPTION_ID, ids.get(&id)?);
     }
-    if message.string("method").is_some_and(|it| it == "notifications/progress") {
+    if message.string("method").is_some_and(|method| method == "notifications/progress") {
         let mut params = message.object("params")?;
         let token = params.get(PROGRESS_TOKEN)?.get().to_owned();
         params.set_json(PROGRESS_TOKEN, tokens.get(&token)?);

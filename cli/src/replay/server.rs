@@ -34,7 +34,9 @@ pub struct RecordedServer {
 impl RecordedServer {
     /// Creates a server that answers as in any of the recorded connections.
     pub fn new(connections: &[Vec<Entry>]) -> Self {
-        Self { acts: Arc::new(connections.iter().flat_map(|it| acts(it)).collect()) }
+        Self {
+            acts: Arc::new(connections.iter().flat_map(|connection| acts(connection)).collect()),
+        }
     }
 }
 
@@ -93,7 +95,7 @@ impl Player {
             Kind::Notification { method } => {
                 if method == "notifications/cancelled" {
                     let cancelled = params(&message).get("requestId").map(ToString::to_string);
-                    self.waiting.retain(|_, it| it.0 != cancelled);
+                    self.waiting.retain(|_, waiting| waiting.0 != cancelled);
                 }
                 let found = self.find(&method, &params(&message));
                 found.map_or_else(Vec::new, |index| self.play(index, None))
@@ -138,27 +140,28 @@ impl Player {
     fn find(&self, method: &str, given: &Value) -> Option<usize> {
         // Clients differ in the handshake, which is matched by the revision if it was recorded.
         let is_handshake = method == "initialize";
-        let version = |it: &Value| it.get("protocolVersion").cloned();
+        let version = |params: &Value| params.get("protocolVersion").cloned();
         let mut matching: Vec<_> = (0..self.acts.len())
-            .filter(|it| self.acts[*it].method == method)
-            .filter(|it| match is_handshake {
-                true => version(&self.acts[*it].params) == version(given),
-                false => differences("", &self.acts[*it].params, given).is_empty(),
+            .filter(|index| self.acts[*index].method == method)
+            .filter(|index| match is_handshake {
+                true => version(&self.acts[*index].params) == version(given),
+                false => differences("", &self.acts[*index].params, given).is_empty(),
             })
             .collect();
         if matching.is_empty() && is_handshake {
-            matching = (0..self.acts.len()).filter(|it| self.acts[*it].method == method).collect();
+            matching =
+                (0..self.acts.len()).filter(|index| self.acts[*index].method == method).collect();
         }
-        let unplayed = matching.iter().copied().find(|it| !self.played[*it]);
+        let unplayed = matching.iter().copied().find(|index| !self.played[*index]);
         unplayed.or(matching.last().copied())
     }
 
     /// Returns the error for a request that was not recorded.
     fn unknown(&self, method: &str, given: &Value) -> (i64, String) {
-        let same = self.acts.iter().filter(|it| it.method == method);
+        let same = self.acts.iter().filter(|act| act.method == method);
         let nearest = same
-            .map(|it| (it.line, differences("params", &it.params, given)))
-            .min_by_key(|it| it.1.len());
+            .map(|act| (act.line, differences("params", &act.params, given)))
+            .min_by_key(|candidate| candidate.1.len());
         match nearest {
             Some((line, differences)) => {
                 let mut shown: Vec<_> = differences.iter().take(3).cloned().collect();

@@ -45,12 +45,13 @@ fn choose<'a>(text: &str, servers: &'a Servers) -> Result<Option<&'a Configured>
         Some((host, name)) if Host::find(host).is_some() => (Some(host), name),
         _ => (None, text),
     };
-    let matches =
-        |it: &Configured| it.name == name && host.is_none_or(|host| it.source.host_name() == host);
+    let matches = |server: &Configured| {
+        server.name == name && host.is_none_or(|host| server.source.host_name() == host)
+    };
     let mut found: Vec<_> = servers.found.iter().filter(|server| matches(server)).collect();
     // In one host, the nearest project's server is the one that is used.
     let mut hosts = HashSet::new();
-    found.retain(|it| hosts.insert(it.source.host_name()));
+    found.retain(|server| hosts.insert(server.source.host_name()));
     let Some(first) = found.first().copied() else {
         return match servers.failures.first() {
             Some(failure) => {
@@ -61,7 +62,7 @@ fn choose<'a>(text: &str, servers: &'a Servers) -> Result<Option<&'a Configured>
             None => Ok(None),
         };
     };
-    if found.iter().any(|it| it.entry != first.entry) {
+    if found.iter().any(|server| server.entry != first.entry) {
         let labels: Vec<_> = found.iter().map(|server| server.label()).collect();
         let message = format!("the name {name:?} is that of several servers");
         return Err(

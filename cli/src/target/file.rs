@@ -125,10 +125,10 @@ impl FileTarget {
                 let text = read::small(path).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 match language {
-                    Language::Python => text.lines().any(|it| {
-                        let mut words = it.split([' ', '.', ',']);
+                    Language::Python => text.lines().any(|line| {
+                        let mut words = line.split([' ', '.', ',']);
                         matches!(words.next(), Some("import" | "from"))
-                            && words.any(|it| it == "gudgeon")
+                            && words.any(|word| word == "gudgeon")
                     }),
                     _ => text.contains("\"gudgeon\"") || text.contains("'gudgeon'"),
                 }
@@ -260,15 +260,15 @@ impl fmt::Display for FileTarget {
 fn is_dotted(text: &str) -> bool {
     text.split('.').all(|part| {
         let mut chars = part.chars();
-        chars.next().is_some_and(|it| it.is_alphabetic() || it == '_' || it == '$')
-            && chars.all(|it| it.is_alphanumeric() || it == '_' || it == '$')
+        chars.next().is_some_and(|letter| letter.is_alphabetic() || letter == '_' || letter == '$')
+            && chars.all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '$')
     })
 }
 
 /// Encodes a string for a URL. Lines that are comments are left out.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
-    for line in text.lines().filter(|it| !it.trim_start().starts_with("//")) {
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
         for byte in line.trim_start().bytes().chain([b'\n']) {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'(' | b')' => {
@@ -317,8 +317,8 @@ mod tests {
     #[test]
     fn a_missing_file_is_an_error() {
         for name in ["nowhere.py", "nowhere.ts:app", "./nowhere", "a/b"] {
-            let failure = FileTarget::parse(name).map_err(|it| it.to_string());
-            assert!(failure.is_err_and(|it| it.contains("there is no file")), "{name}");
+            let failure = FileTarget::parse(name).map_err(|error| error.to_string());
+            assert!(failure.is_err_and(|message| message.contains("there is no file")), "{name}");
         }
     }
 

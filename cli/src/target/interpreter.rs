@@ -50,12 +50,15 @@ pub fn python(folder: &Path) -> Vec<OsString> {
 /// Returns the Python of the project that a folder belongs to: the active virtual environment, else `.venv` in the folder or above,
 /// else uv's where there is a lock file of it, else the one that this program was installed into, else the one on the path.
 pub fn find(folder: &Path) -> Interpreter {
-    if let Some(active) = env::var_os("VIRTUAL_ENV").and_then(|it| in_environment(Path::new(&it))) {
+    if let Some(active) =
+        env::var_os("VIRTUAL_ENV").and_then(|folder| in_environment(Path::new(&folder)))
+    {
         return Interpreter::OfUser(vec![active.into()]);
     }
     // The folder of a file without one is empty.
-    let folder = env::current_dir().map_or_else(|_| folder.to_owned(), |it| it.join(folder));
-    let below = PYTHON.iter().fold(PathBuf::from(".venv"), |path, it| path.join(it));
+    let folder =
+        env::current_dir().map_or_else(|_| folder.to_owned(), |current| current.join(folder));
+    let below = PYTHON.iter().fold(PathBuf::from(".venv"), |path, part| path.join(part));
     if let Some(found) = folder.ancestors().find(|folder| trust::has(folder, &[&below])) {
         return Interpreter::OfProject(found.join(".venv"));
     }
@@ -66,8 +69,9 @@ pub fn find(folder: &Path) -> Interpreter {
         let words = words.chain([project.into(), OsString::from("python")]);
         return Interpreter::Uv(words.collect());
     }
-    let beside = env::current_exe().ok().and_then(|it| Some(it.parent()?.join(PYTHON[1])));
-    let found = beside.filter(|it| it.is_file()).or_else(|| on_path("python3"));
+    let beside =
+        env::current_exe().ok().and_then(|program| Some(program.parent()?.join(PYTHON[1])));
+    let found = beside.filter(|path| path.is_file()).or_else(|| on_path("python3"));
     let found = found.or_else(|| on_path("python"));
     Interpreter::OfUser(vec![found.map_or_else(|| "python3".into(), Into::into)])
 }
@@ -120,15 +124,17 @@ fn in_environment(environment: &Path) -> Option<PathBuf> {
 /// Returns the path of uv, also in the folder of its installer, which is not on the path of programs that a desktop starts.
 pub fn uv() -> Option<PathBuf> {
     let beside_others = || Some(PathBuf::from(env::var_os("HOME")?).join(".local/bin/uv"));
-    on_path("uv").or_else(|| beside_others().filter(|it| it.is_file()))
+    on_path("uv").or_else(|| beside_others().filter(|path| path.is_file()))
 }
 
 /// Returns the path of a program that the shell would find.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
-        .flat_map(|it| [it.join(name), it.join(format!("{name}{}", env::consts::EXE_SUFFIX))])
-        .find(|it| it.is_file())
+        .flat_map(|folder| {
+            [folder.join(name), folder.join(format!("{name}{}", env::consts::EXE_SUFFIX))]
+        })
+        .find(|program| program.is_file())
 }
 
 #[cfg(test)]

@@ -82,9 +82,9 @@ impl Target {
     pub fn takes_token(&self) -> bool {
         let schemes = ["http://", "https://", "ws://", "wss://"];
         let has_scheme = |url: &str, scheme: &str| {
-            url.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+            url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         };
-        matches!(self, Self::Url(url) if schemes.iter().any(|it| has_scheme(url, it)))
+        matches!(self, Self::Url(url) if schemes.iter().any(|scheme| has_scheme(url, scheme)))
     }
 
     /// Returns the program of a server over stdio. Errors for a URL and for a named connection.
@@ -123,7 +123,7 @@ fn url_hint(text: &str) -> Option<String> {
 
 fn command(words: &[OsString]) -> transport::Command {
     let (program, arguments) =
-        words.split_first().map_or((OsString::new(), &[][..]), |it| (it.0.clone(), it.1));
+        words.split_first().map_or((OsString::new(), &[][..]), |pair| (pair.0.clone(), pair.1));
     transport::Command::new(program).args(arguments)
 }
 

@@ -35,8 +35,8 @@ pub fn interpreter(path: &Path, folder: &Path) -> Result<Option<Interpreter>, Fa
         let words = vec![synced(&uv, path)?];
         return Ok(Some(Interpreter { words, unchecked: Vec::new() }));
     }
-    let unchecked = dependencies(&metadata).map_err(|it| {
-        Failure::new(FailureKind::File, format!("{}: {it}", path.display()))
+    let unchecked = dependencies(&metadata).map_err(|error| {
+        Failure::new(FailureKind::File, format!("{}: {error}", path.display()))
             .with_hint("correct the comment that begins with `# /// script`")
     })?;
     Ok(Some(Interpreter { words: interpreter::python(folder), unchecked }))
@@ -51,20 +51,20 @@ fn synced(uv: &Path, path: &Path) -> Result<OsString, Failure> {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
     };
-    let failed = |it: &dyn std::fmt::Display| {
+    let failed = |error: &dyn std::fmt::Display| {
         let message = format!("{}: uv cannot install what the script declares", path.display());
-        Failure::new(FailureKind::Connect, format!("{message}: {it}"))
+        Failure::new(FailureKind::Connect, format!("{message}: {error}"))
             .with_hint(format!("`uv sync --script {}` shows why", path.display()))
     };
     // An environment that is up to date needs no network and no messages.
     let quiet = run(&["sync", "--offline", "--quiet"]).stderr(Stdio::null()).status();
-    if !quiet.map_err(|it| failed(&it))?.success() {
-        let status = run(&["sync"]).status().map_err(|it| failed(&it))?;
+    if !quiet.map_err(|error| failed(&error))?.success() {
+        let status = run(&["sync"]).status().map_err(|error| failed(&error))?;
         if !status.success() {
             return Err(failed(&"its message is above"));
         }
     }
-    let found = run(&["python", "find"]).output().map_err(|it| failed(&it))?;
+    let found = run(&["python", "find"]).output().map_err(|error| failed(&error))?;
     let python = String::from_utf8_lossy(&found.stdout).trim().to_owned();
     match found.status.success() && !python.is_empty() {
         true => Ok(python.into()),
@@ -77,11 +77,11 @@ fn synced(uv: &Path, path: &Path) -> Result<OsString, Failure> {
 fn metadata(path: &Path) -> Option<String> {
     let text = String::from_utf8(read::small(path).ok()?).ok()?;
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
-    let start = lines.iter().position(|it| *it == "# /// script")?;
-    let is_inside = |it: &&&str| **it == "#" || it.starts_with("# ");
+    let start = lines.iter().position(|line| *line == "# /// script")?;
+    let is_inside = |line: &&&str| **line == "#" || line.starts_with("# ");
     let length = lines[start + 1..].iter().take_while(is_inside).count();
     let comment = &lines[start + 1..=start + length];
-    let end = comment.iter().rposition(|it| *it == "# ///")?;
+    let end = comment.iter().rposition(|line| *line == "# ///")?;
     let mut toml = "\n".repeat(start + 1);
     for line in &comment[..end] {
         toml.push_str(&line.replacen('#', " ", 1));
@@ -95,7 +95,7 @@ fn dependencies(metadata: &str) -> Result<Vec<String>, String> {
     let metadata = toml::read(metadata)?;
     let Some(dependencies) = metadata.get("dependencies") else { return Ok(Vec::new()) };
     let texts = dependencies.as_array().and_then(|items| {
-        items.iter().map(|it| it.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
     });
     texts.ok_or_else(|| "\"dependencies\" must be a list of strings".to_owned())
 }
@@ -110,7 +110,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let read = metadata(&path);
         std::fs::remove_file(&path).unwrap();
-        read.map(|it| dependencies(&it))
+        read.map(|metadata| dependencies(&metadata))
     }
 
     #[test]
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn an_error_has_the_place_in_the_file() {
         let error = read("# a\n# /// script\n# dependencies = [\"a\",,]\n# ///\n").unwrap();
-        assert!(error.is_err_and(|it| it.starts_with("line 3, column 23: ")));
+        assert!(error.is_err_and(|message| message.starts_with("line 3, column 23: ")));
         let error = read("# /// script\n# dependencies = [1]\n# ///\n").unwrap();
-        assert!(error.is_err_and(|it| it.contains("list of strings")));
+        assert!(error.is_err_and(|message| message.contains("list of strings")));
     }
 }

@@ -19,11 +19,11 @@ impl Keyring {
     }
 
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
-        self.0.get(key).await.map_err(|it| failed(&it))
+        self.0.get(key).await.map_err(|error| failed(&error))
     }
 
     pub async fn delete(&self, key: &str) -> Result<(), Failure> {
-        self.0.delete(key).await.map_err(|it| failed(&it))
+        self.0.delete(key).await.map_err(|error| failed(&error))
     }
 }
 
@@ -35,7 +35,7 @@ pub fn store() -> Result<Store, Failure> {
 /// Returns the secret of the client that signs in at a URL, if it has one.
 pub async fn secret(url: &str) -> Result<Option<String>, Failure> {
     let value = Keyring::open()?.get(&key(url)).await?;
-    Ok(value.and_then(|it| String::from_utf8(it).ok()))
+    Ok(value.and_then(|bytes| String::from_utf8(bytes).ok()))
 }
 
 /// Like [`secret`], for callers that are not asynchronous.
@@ -57,7 +57,7 @@ pub async fn set_secret(url: &str, secret: Option<String>) -> Result<(), Failure
         Some(secret) => keyring.set(&key(url), secret.into_bytes()).await,
         None => keyring.delete(&key(url)).await,
     };
-    done.map_err(|it| failed(&it))
+    done.map_err(|error| failed(&error))
 }
 
 fn key(url: &str) -> String {

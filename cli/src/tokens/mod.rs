@@ -92,11 +92,11 @@ impl SignInOptions {
 
 /// Returns the path of the file of tokens.
 pub fn path() -> Result<PathBuf, Failure> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME")
         .or_else(|| absolute("LOCALAPPDATA"))
-        .or_else(|| absolute("HOME").map(|it| it.join(".local/share")));
-    data.map(|it| it.join("gudgeon/tokens.json")).ok_or_else(|| {
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
+    data.map(|folder| folder.join("gudgeon/tokens.json")).ok_or_else(|| {
         Failure::new(FailureKind::File, "there is no folder for tokens").with_hint("set HOME")
     })
 }
@@ -174,14 +174,15 @@ impl Tokens {
 
     /// Returns the URLs of all servers that the user signed in to.
     pub async fn urls(&self) -> Result<Vec<String>, Failure> {
-        let keys = self.file.keys().await.map_err(|it| of_file(&it))?;
-        let urls = keys.iter().filter_map(|it| it.strip_prefix(PREFIX));
+        let keys = self.file.keys().await.map_err(|error| of_file(&error))?;
+        let urls = keys.iter().filter_map(|key| key.strip_prefix(PREFIX));
         Ok(urls.map(ToOwned::to_owned).collect())
     }
 
     /// Returns the options of a sign-in.
     pub async fn options(&self, url: &str) -> Result<Option<SignInOptions>, Failure> {
-        let record = self.file.get(&format!("{PREFIX}{url}")).await.map_err(|it| of_file(&it))?;
+        let record =
+            self.file.get(&format!("{PREFIX}{url}")).await.map_err(|error| of_file(&error))?;
         let Some(record) = record else { return Ok(None) };
         let invalid = |_| {
             let message = format!("{}: the record of {url} is not valid", self.path.display());
@@ -199,7 +200,7 @@ impl Tokens {
     pub async fn check_writable(&self, options: &SignInOptions) -> Result<(), Failure> {
         // No record has this key, so that the file is written as it is.
         self.records(options)?.delete(PREFIX).await?;
-        self.file.delete(PREFIX).await.map_err(|it| of_file(&it))
+        self.file.delete(PREFIX).await.map_err(|error| of_file(&error))
     }
 
     /// Stores the options of a sign-in.
@@ -208,7 +209,7 @@ impl Tokens {
             keyring::set_secret(url, options.client_secret.take()).await?;
         }
         let record = serde_json::to_vec(&options).map_err(std::io::Error::other)?;
-        self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(|it| of_file(&it))
+        self.file.set(&format!("{PREFIX}{url}"), &record).await.map_err(|error| of_file(&error))
     }
 
     /// Returns the sign-in with these options.
@@ -221,7 +222,7 @@ impl Tokens {
             return Ok(None);
         };
         let found = server.sign_in(&self.name(options), &key, &bytes)?;
-        Ok(Some(found).filter(|it| it.access_token.is_some()))
+        Ok(Some(found).filter(|found| found.access_token.is_some()))
     }
 
     /// Revokes the tokens of a sign-in and removes its records. Returns whether the authorization server revoked them.
@@ -230,12 +231,13 @@ impl Tokens {
         let id = options.client_id.as_deref();
         let mut is_revoked = false;
         if let Some((server, key, bytes)) = self.credentials(url, &options).await? {
-            let document = options.client_metadata_url.as_deref().map(|it| (it, None));
-            let given = id.map(|it| (it, options.client_secret.as_deref())).or(document);
+            let document = options.client_metadata_url.as_deref().map(|url| (url, None));
+            let given = id.map(|id| (id, options.client_secret.as_deref())).or(document);
             let request = server.revocation(&self.name(&options), &key, &bytes, given)?;
             // The tokens are removed here even if the authorization server can't be reached.
             if let Some(request) = request {
-                is_revoked = fetch::send(request).await.is_ok_and(|it| it.status.is_success());
+                is_revoked =
+                    fetch::send(request).await.is_ok_and(|reply| reply.status.is_success());
             }
             self.records(&options)?.delete(&key).await?;
         }
@@ -243,7 +245,7 @@ impl Tokens {
         if options.keyring {
             keyring::set_secret(url, None).await?;
         }
-        self.file.delete(&format!("{PREFIX}{url}")).await.map_err(|it| of_file(&it))?;
+        self.file.delete(&format!("{PREFIX}{url}")).await.map_err(|error| of_file(&error))?;
         Ok(is_revoked)
     }
 
@@ -290,14 +292,14 @@ enum Records<'a> {
 impl Records<'_> {
     async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Failure> {
         match self {
-            Self::File(file) => file.get(key).await.map_err(|it| of_file(&it)),
+            Self::File(file) => file.get(key).await.map_err(|error| of_file(&error)),
             Self::Keyring(keyring) => keyring.get(key).await,
         }
     }
 
     async fn delete(&self, key: &str) -> Result<(), Failure> {
         match self {
-            Self::File(file) => file.delete(key).await.map_err(|it| of_file(&it)),
+            Self::File(file) => file.delete(key).await.map_err(|error| of_file(&error)),
             Self::Keyring(keyring) => keyring.delete(key).await,
         }
     }

@@ -114,7 +114,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<Entry>>, Failure> {
             return Err(broken(number, why));
         }
         let line: Line<'_> =
-            serde_json::from_str(line).map_err(|it| broken(number, without_place(&it)))?;
+            serde_json::from_str(line).map_err(|error| broken(number, without_place(&error)))?;
         // Lines that are not JSON are for readers of the file only.
         let Some(message) = line.message else { continue };
         let connection = earlier + usize::try_from(line.connection.max(1)).unwrap_or(1) - 1;
@@ -155,7 +155,7 @@ pub fn public_name(target: &Target) -> String {
             format!("{scheme}://{host}/{path}")
         }
         Target::Command(words) => {
-            words.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+            words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
         }
         Target::File(_) | Target::Connection(_) | Target::Configured(_) => target.to_string(),
     }

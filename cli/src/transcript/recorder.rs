@@ -58,7 +58,7 @@ impl Recorder {
                 line.insert(0, '\n');
             }
         }
-        file.write_all(line.as_bytes()).map_err(|it| failed(it.to_string()))?;
+        file.write_all(line.as_bytes()).map_err(|error| failed(error.to_string()))?;
         Ok(Arc::new(Self {
             path: path.to_owned(),
             started: Instant::now(),

@@ -11,8 +11,8 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
     let indent = raw
         .iter()
         .skip(1)
-        .filter(|it| !it.is_empty())
-        .map(|it| it.len() - it.trim_start().len())
+        .filter(|line| !line.is_empty())
+        .map(|line| line.len() - line.trim_start().len())
         .min()
         .unwrap_or(0);
     let mut lines = Vec::new();
@@ -20,7 +20,7 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
         let line =
             if index == 0 { line.trim_start() } else { line.get(indent..).unwrap_or_default() };
         if line.is_empty() {
-            if lines.last().is_some_and(|it: &String| !it.is_empty()) {
+            if lines.last().is_some_and(|last: &String| !last.is_empty()) {
                 lines.push(String::new());
             }
         } else {
@@ -49,7 +49,7 @@ fn wrap(line: &str, width: usize, lines: &mut Vec<String>) {
         lines.push(line.to_owned());
         return;
     }
-    let indent: String = line.chars().take_while(|it| *it == ' ').collect();
+    let indent: String = line.chars().take_while(|character| *character == ' ').collect();
     let mut current = String::new();
     for word in line.split_whitespace() {
         let length = current.chars().count() + 1 + word.chars().count();

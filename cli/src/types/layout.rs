@@ -85,7 +85,7 @@ pub fn render(doc: &Doc, width: usize, step: usize, start: usize) -> String {
                 stack.push((indentation, !fits, inner));
             }
             Doc::All(parts) => {
-                stack.extend(parts.iter().rev().map(|it| (indentation, broken, it)));
+                stack.extend(parts.iter().rev().map(|part| (indentation, broken, part)));
             }
         }
     }
@@ -121,7 +121,7 @@ fn fits(doc: &Doc, rest: &[(usize, bool, &Doc)], mut room: usize) -> bool {
                 0
             }
             Doc::All(parts) => {
-                stack.extend(parts.iter().rev().map(|it| (broken, it)));
+                stack.extend(parts.iter().rev().map(|part| (broken, part)));
                 0
             }
         };
@@ -134,7 +134,7 @@ fn fits(doc: &Doc, rest: &[(usize, bool, &Doc)], mut room: usize) -> bool {
 
 /// Returns the columns of a string in a terminal: characters of East Asian scripts take two.
 pub fn columns(text: &str) -> usize {
-    text.chars().map(|it| it.width().unwrap_or(0)).sum()
+    text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn call(arguments: &[&str]) -> Doc {
-        let items = arguments.iter().map(|it| text(*it)).collect();
+        let items = arguments.iter().map(|argument| text(*argument)).collect();
         let mut inner = joined(items, &[text(","), Doc::Line]);
         inner.push(Doc::IfBroken(","));
         group(vec![text("f("), indent(vec![Doc::Soft, group(inner)]), Doc::Soft, text(")")])

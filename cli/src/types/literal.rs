@@ -11,7 +11,8 @@ pub fn python(text: &str) -> String {
 
 /// Returns a string literal of Python for an annotation in double quotes; `None` if it would need an escape.
 pub fn python_nested(text: &str) -> Option<String> {
-    let is_plain = |it: char| !matches!(it, '\'' | '"' | '\\') && !needs_escape(it);
+    let is_plain =
+        |character: char| !matches!(character, '\'' | '"' | '\\') && !needs_escape(character);
     text.chars().all(is_plain).then(|| format!("'{text}'"))
 }
 
@@ -19,11 +20,11 @@ pub fn python_nested(text: &str) -> Option<String> {
 pub fn typescript(text: &str) -> String {
     let doubles = text.matches('"').count();
     let singles = text.matches('\'').count();
-    quoted(text, if doubles > singles { '\'' } else { '"' }, |it| {
-        if u32::from(it) > 0xffff {
-            format!("\\u{{{:x}}}", u32::from(it))
+    quoted(text, if doubles > singles { '\'' } else { '"' }, |character| {
+        if u32::from(character) > 0xffff {
+            format!("\\u{{{:x}}}", u32::from(character))
         } else {
-            format!("\\u{:04x}", u32::from(it))
+            format!("\\u{:04x}", u32::from(character))
         }
     })
 }

@@ -110,10 +110,11 @@ impl Module {
         names.claim(&format!("Sync{class}"));
         let mut builder = Builder::new(names);
         let mut calls = Vec::new();
-        calls.extend(components.tools.iter().map(|it| tool(&mut builder, it)));
+        calls.extend(components.tools.iter().map(|component| tool(&mut builder, component)));
         calls.extend(components.resources.iter().map(resource));
-        calls.extend(components.templates.iter().map(|it| template(&mut builder, it)));
-        calls.extend(components.prompts.iter().map(|it| prompt(&mut builder, it)));
+        calls
+            .extend(components.templates.iter().map(|component| template(&mut builder, component)));
+        calls.extend(components.prompts.iter().map(|component| prompt(&mut builder, component)));
         Self {
             server: server.name.clone(),
             version: server.version.clone(),
@@ -128,7 +129,7 @@ impl Module {
         match kind {
             Type::Map(_) => true,
             Type::Named(index) => match &declarations[*index].shape {
-                Shape::Object { fields, .. } => fields.iter().all(|it| !it.required),
+                Shape::Object { fields, .. } => fields.iter().all(|field| !field.required),
                 Shape::Alias(_) => false,
             },
             _ => false,
@@ -139,7 +140,7 @@ impl Module {
 fn tool(builder: &mut Builder, tool: &Tool) -> Call {
     let name = started(&pascal(&tool.name), "Tool");
     let input: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-    let takes_none = input.as_object().is_some_and(|it| {
+    let takes_none = input.as_object().is_some_and(|members| {
         ![
             "properties",
             "patternProperties",
@@ -150,7 +151,9 @@ fn tool(builder: &mut Builder, tool: &Tool) -> Call {
             "oneOf",
         ]
         .iter()
-        .any(|key| it.get(*key).is_some_and(|it| *it != Value::Bool(false) && !is_empty(it)))
+        .any(|key| {
+            members.get(*key).is_some_and(|value| *value != Value::Bool(false) && !is_empty(value))
+        })
     });
     let arguments = (!takes_none).then(|| {
         let doc = format!("Arguments of the tool {:?}.", tool.name);
@@ -166,14 +169,14 @@ fn tool(builder: &mut Builder, tool: &Tool) -> Call {
     let result = tool.output_schema.as_ref().map(|output| {
         let output: Value = serde_json::from_str(output.get()).unwrap_or_default();
         let is_wrapped =
-            ["x-gudgeon-wrapped", "x-fastmcp-wrap-result"].iter().any(|it| output[*it] == true);
+            ["x-gudgeon-wrapped", "x-fastmcp-wrap-result"].iter().any(|key| output[*key] == true);
         // The client takes the value out of its wrapper.
         let pointer = if is_wrapped { "/properties/result" } else { "" };
         let doc = format!("Data of the tool {:?}.", tool.name);
         builder.root(&Root { schema: &output, pointer, name: &format!("{name}Result"), doc: &doc })
     });
     let needs_arguments =
-        arguments.as_ref().is_some_and(|it| !Module::is_optional(builder.declarations(), it));
+        arguments.as_ref().is_some_and(|kind| !Module::is_optional(builder.declarations(), kind));
     Call {
         kind: CallKind::Tool,
         name: tool.name.clone(),
@@ -207,7 +210,7 @@ fn template(builder: &mut Builder, template: &ResourceTemplate) -> Call {
         .into_iter()
         .map(|(name, required)| Field { name, required, doc: String::new(), kind: value.clone() })
         .collect();
-    let needs_arguments = fields.iter().any(|it| it.required);
+    let needs_arguments = fields.iter().any(|field| field.required);
     let name = format!("{}Variables", started(&pascal(&template.name), "Resource"));
     let doc = format!("Variables of the resource template {:?}.", template.uri_template);
     let arguments = (!fields.is_empty()).then(|| builder.object(&name, doc, fields));
@@ -227,7 +230,7 @@ fn template(builder: &mut Builder, template: &ResourceTemplate) -> Call {
 fn prompt(builder: &mut Builder, prompt: &Prompt) -> Call {
     let mut fields: Vec<Field> = Vec::new();
     for argument in prompt.arguments.iter().flatten() {
-        if fields.iter().all(|it| it.name != argument.name) {
+        if fields.iter().all(|field| field.name != argument.name) {
             fields.push(Field {
                 name: argument.name.clone(),
                 required: argument.required == Some(true),
@@ -236,7 +239,7 @@ fn prompt(builder: &mut Builder, prompt: &Prompt) -> Call {
             });
         }
     }
-    let needs_arguments = fields.iter().any(|it| it.required);
+    let needs_arguments = fields.iter().any(|field| field.required);
     let name = format!("{}PromptArguments", started(&pascal(&prompt.name), "Some"));
     let doc = format!("Arguments of the prompt {:?}.", prompt.name);
     let arguments = (!fields.is_empty()).then(|| builder.object(&name, doc, fields));
@@ -263,8 +266,8 @@ fn variables(template: &str) -> Vec<(String, bool)> {
         let required = !expression.starts_with(['?', '&']);
         for name in names.split(',') {
             let name = name.trim_end_matches('*');
-            let name = name.split_once(':').map_or(name, |it| it.0);
-            if !name.is_empty() && variables.iter().all(|(it, _)| it != name) {
+            let name = name.split_once(':').map_or(name, |parts| parts.0);
+            if !name.is_empty() && variables.iter().all(|(known, _)| known != name) {
                 variables.push((name.to_owned(), required));
             }
         }
@@ -277,7 +280,7 @@ fn documentation(
     title: Option<&String>,
     default: impl FnOnce() -> String,
 ) -> String {
-    let given = description.or(title).filter(|it| !it.trim().is_empty());
+    let given = description.or(title).filter(|text| !text.trim().is_empty());
     given.cloned().unwrap_or_else(default)
 }
 

@@ -80,7 +80,7 @@ pub struct Names {
 impl Names {
     /// Returns the names of types, which are the same in both languages.
     pub fn of_types() -> Self {
-        Self { taken: TYPES.iter().map(|it| (*it).to_owned()).collect() }
+        Self { taken: TYPES.iter().map(|name| (*name).to_owned()).collect() }
     }
 
     /// Returns a name that nothing else has.
@@ -97,14 +97,14 @@ impl Names {
 
 /// Returns a name in `PascalCase`; "" if it has no letters or digits of ASCII.
 pub fn pascal(text: &str) -> String {
-    words(text).iter().map(|it| capitalized(it)).collect()
+    words(text).iter().map(|word| capitalized(word)).collect()
 }
 
 /// Returns the name of a method of Python.
 pub fn snake(prefix: &str, text: &str) -> String {
     let mut words = words(text);
     words.insert(0, prefix.to_owned());
-    words.retain(|it| !it.is_empty());
+    words.retain(|word| !word.is_empty());
     let name = started(&words.join("_"), "call");
     if PYTHON.contains(&name.as_str()) { format!("{name}_") } else { name }
 }
@@ -113,7 +113,7 @@ pub fn snake(prefix: &str, text: &str) -> String {
 pub fn camel(prefix: &str, text: &str) -> String {
     let mut words = words(text);
     words.insert(0, prefix.to_owned());
-    words.retain(|it| !it.is_empty());
+    words.retain(|word| !word.is_empty());
     let mut name = String::new();
     for word in words {
         name.push_str(&if name.is_empty() { word } else { capitalized(&word) });
@@ -139,11 +139,12 @@ fn words(text: &str) -> Vec<String> {
             words.push(String::new());
             continue;
         }
-        let before = index.checked_sub(1).map(|it| characters[it]);
+        let before = index.checked_sub(1).map(|index| characters[index]);
         let after = characters.get(index + 1);
         let is_hump = character.is_ascii_uppercase()
-            && (before.is_some_and(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
-                || before.is_some_and(|it| it.is_ascii_uppercase())
+            && (before
+                .is_some_and(|before| before.is_ascii_lowercase() || before.is_ascii_digit())
+                || before.is_some_and(|before| before.is_ascii_uppercase())
                     && after.is_some_and(char::is_ascii_lowercase));
         if is_hump {
             words.push(String::new());
@@ -152,13 +153,13 @@ fn words(text: &str) -> Vec<String> {
             word.push(character.to_ascii_lowercase());
         }
     }
-    words.retain(|it| !it.is_empty());
+    words.retain(|word| !word.is_empty());
     words
 }
 
 fn capitalized(word: &str) -> String {
     let mut characters = word.chars();
-    let first = characters.next().map(|it| it.to_ascii_uppercase());
+    let first = characters.next().map(|character| character.to_ascii_uppercase());
     first.into_iter().chain(characters).collect()
 }
 
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn names_that_are_taken_get_a_number() {
         let mut names = Names::of_types();
-        let claimed: Vec<_> = ["Add", "Add", "Add", "Client"].map(|it| names.claim(it)).into();
+        let claimed: Vec<_> = ["Add", "Add", "Add", "Client"].map(|name| names.claim(name)).into();
         assert_eq!(claimed, ["Add", "Add2", "Add3", "Client2"]);
     }
 }

@@ -51,25 +51,29 @@ fn header(module: &Module, body: &str) -> String {
         docstring(&format!("{title}\n\n{MARK}; changes are lost when that is repeated."), 0);
     text.push_str("\nfrom __future__ import annotations\n\n");
     let code = without_docstrings(body);
-    let words: HashSet<_> = code.split(|it: char| !it.is_alphanumeric() && it != '_').collect();
+    let words: HashSet<_> =
+        code.split(|character: char| !character.is_alphanumeric() && character != '_').collect();
     let uses = |name: &str| words.contains(name);
     let mut names = vec!["TYPE_CHECKING"];
-    names.extend(["Any", "Literal", "TypeAlias", "TypedDict", "cast"].iter().filter(|it| uses(it)));
+    names.extend(
+        ["Any", "Literal", "TypeAlias", "TypedDict", "cast"].iter().filter(|name| uses(name)),
+    );
     append(
         &mut text,
         format_args!("from typing import {}\n\nif TYPE_CHECKING:\n", names.join(", ")),
     );
     let clients: Vec<_> =
-        ["CallOptions", "Client", "SyncClient"].into_iter().filter(|it| uses(it)).collect();
+        ["CallOptions", "Client", "SyncClient"].into_iter().filter(|name| uses(name)).collect();
     append(&mut text, format_args!("    from gudgeon.client import {}\n", clients.join(", ")));
     let results: Vec<_> = ["PromptResult", "ResourceResult", "ToolResult"]
         .into_iter()
-        .filter(|it| uses(it))
+        .filter(|name| uses(name))
         .collect();
     if !results.is_empty() {
         append(&mut text, format_args!("    from gudgeon.types import {}\n", results.join(", ")));
     }
-    let extensions: Vec<_> = ["NotRequired", "Unpack"].into_iter().filter(|it| uses(it)).collect();
+    let extensions: Vec<_> =
+        ["NotRequired", "Unpack"].into_iter().filter(|name| uses(name)).collect();
     if !extensions.is_empty() {
         append(
             &mut text,
@@ -99,7 +103,7 @@ fn without_docstrings(body: &str) -> String {
 fn declared(module: &Module, declaration: &Declaration) -> String {
     let name = &declaration.name;
     match &declaration.shape {
-        Shape::Object { fields, .. } if fields.iter().all(|it| is_attribute(&it.name)) => {
+        Shape::Object { fields, .. } if fields.iter().all(|field| is_attribute(&field.name)) => {
             let mut lines = format!("class {name}(TypedDict):\n");
             let doc = docstring(&declaration.doc, STEP);
             lines.push_str(&doc);
@@ -260,7 +264,7 @@ fn kind(module: &Module, kind: &Type, alone: bool) -> Doc {
         Type::Union(members) => {
             let members = distinct(module, members);
             let members: Vec<_> =
-                members.iter().map(|it| self::kind(module, it.0, false)).collect();
+                members.iter().map(|member| self::kind(module, member.0, false)).collect();
             let inner = group(joined(members, &[Doc::Line, text("| ")]));
             if alone { parenthesized(inner) } else { inner }
         }
@@ -274,7 +278,8 @@ fn kind(module: &Module, kind: &Type, alone: bool) -> Doc {
             Doc::All(vec![text("dict"), brackets("[", list(parts), "]")])
         }
         Type::Literal(values) => {
-            let values = values.iter().map(|it| text(value(it, literal::python))).collect();
+            let values =
+                values.iter().map(|constant| text(value(constant, literal::python))).collect();
             Doc::All(vec![text("Literal"), brackets("[", list(values), "]")])
         }
         Type::Named(index) => {
@@ -303,7 +308,7 @@ fn parenthesized(inner: Doc) -> Doc {
 fn nested(module: &Module, kind: &Type) -> String {
     match kind {
         Type::Union(members) => {
-            let members = distinct(module, members).into_iter().map(|it| it.1);
+            let members = distinct(module, members).into_iter().map(|member| member.1);
             members.collect::<Vec<_>>().join(" | ")
         }
         Type::Array(inner) => format!("list[{}]", nested(module, inner)),
@@ -312,13 +317,16 @@ fn nested(module: &Module, kind: &Type) -> String {
         Type::Literal(values) => {
             let plain: Option<Vec<_>> = values
                 .iter()
-                .map(|it| match it {
+                .map(|constant| match constant {
                     Value::String(text) => literal::python_nested(text),
                     other => Some(value(other, literal::python)),
                 })
                 .collect();
             // Strings in annotations may hold no escapes.
-            plain.map_or_else(|| "Any".to_owned(), |it| format!("Literal[{}]", it.join(", ")))
+            plain.map_or_else(
+                || "Any".to_owned(),
+                |literals| format!("Literal[{}]", literals.join(", ")),
+            )
         }
         Type::Named(index) => module.declarations[*index].name.clone(),
         other => simple(other).to_owned(),
@@ -331,7 +339,7 @@ fn distinct<'a>(module: &Module, members: &'a [Type]) -> Vec<(&'a Type, String)>
     let mut distinct: Vec<(&Type, String)> = Vec::with_capacity(members.len());
     for member in members {
         let text = nested(module, member);
-        if distinct.iter().all(|it| it.1 != text) {
+        if distinct.iter().all(|known| known.1 != text) {
             distinct.push((member, text));
         }
     }
@@ -392,8 +400,10 @@ fn brackets(open: &str, inner: Doc, close: &str) -> Doc {
 /// Returns whether a member may be declared in the body of a class. Names with two underscores are changed there.
 fn is_attribute(name: &str) -> bool {
     let mut characters = name.chars();
-    let is_identifier = characters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
-        && characters.all(|it| it.is_ascii_alphanumeric() || it == '_');
+    let is_identifier = characters
+        .next()
+        .is_some_and(|character| character.is_ascii_alphabetic() || character == '_')
+        && characters.all(|character| character.is_ascii_alphanumeric() || character == '_');
     is_identifier && !name.starts_with("__") && !KEYWORDS.contains(&name)
 }
 
@@ -401,7 +411,7 @@ fn is_attribute(name: &str) -> bool {
 fn docstring(doc: &str, indentation: usize) -> String {
     let lines = docs::lines(doc, WIDTH - indentation - 8);
     let lines: Vec<_> =
-        lines.iter().map(|it| it.replace('\\', "\\\\").replace("\"\"\"", "'''")).collect();
+        lines.iter().map(|line| line.replace('\\', "\\\\").replace("\"\"\"", "'''")).collect();
     let Some(first) = lines.first() else { return String::new() };
     let margin = " ".repeat(indentation);
     let start = if first.starts_with('"') { " " } else { "" };

@@ -28,10 +28,10 @@ pub fn write(module: &Module) -> String {
     };
     let title = format!("Client of the MCP server {:?}{version}.", module.server);
     let header = comment(&format!("{title}\n\n{MARK}; changes are lost when that is repeated."), 0);
-    let has = |kinds: &[CallKind]| module.calls.iter().any(|it| kinds.contains(&it.kind));
+    let has = |kinds: &[CallKind]| module.calls.iter().any(|call| kinds.contains(&call.kind));
     let imports: Vec<_> = ["CallOptions", "Client", "PromptResult", "ResourceResult", "ToolResult"]
         .into_iter()
-        .filter(|it| match *it {
+        .filter(|name| match *name {
             "PromptResult" => has(&[CallKind::Prompt]),
             "ResourceResult" => has(&[CallKind::Resource, CallKind::Template]),
             "ToolResult" => has(&[CallKind::Tool]),
@@ -96,7 +96,7 @@ fn alias(name: &str, behind: Doc, below: Doc) -> String {
     let start = format!("export type {name} =");
     let line = Doc::All(vec![text(&start), behind, text(";")]);
     let line = render(&line, WIDTH, STEP, 0);
-    if line.lines().next().is_none_or(|it| columns(it) <= WIDTH) {
+    if line.lines().next().is_none_or(|line| columns(line) <= WIDTH) {
         return format!("{line}\n");
     }
     let below = Doc::All(vec![below, text(";")]);
@@ -247,17 +247,20 @@ fn kind(module: &Module, kind: &Type, place: Place) -> Doc {
         };
         // Integers and other numbers have the same type.
         let flat = render(&doc, usize::MAX / 2, STEP, 0);
-        if members.iter().all(|it| it.2 != flat) {
+        if members.iter().all(|member| member.2 != flat) {
             members.push((alternative, doc, flat));
         }
     }
     let count = members.len();
     let has = |is: fn(&Type) -> bool| {
-        members.iter().filter(|it| matches!(it.0, Alternative::Type(kind) if is(kind))).count()
+        members
+            .iter()
+            .filter(|member| matches!(member.0, Alternative::Type(kind) if is(kind)))
+            .count()
     };
-    let is_named = has(|it| matches!(it, Type::Named(_) | Type::Map(_))) > 0;
+    let is_named = has(|kind| matches!(kind, Type::Named(_) | Type::Map(_))) > 0;
     // `Name | null` is never broken between the two.
-    let is_hugged = count == 1 || is_named && has(|it| *it == Type::Null) == count - 1;
+    let is_hugged = count == 1 || is_named && has(|kind| *kind == Type::Null) == count - 1;
     let members: Vec<_> = members
         .into_iter()
         .map(|(_, doc, _)| if is_hugged { doc } else { indent(vec![doc]) })
@@ -308,7 +311,7 @@ fn single(module: &Module, kind: &Type) -> Doc {
             let is_alone = items.len() == 1 && rest.is_none();
             let place = if is_alone { Place::Inner } else { Place::Member };
             let mut parts: Vec<_> =
-                items.iter().map(|it| group(vec![self::kind(module, it, place)])).collect();
+                items.iter().map(|item| group(vec![self::kind(module, item, place)])).collect();
             if let Some(rest) = rest {
                 parts.push(group(vec![
                     text("..."),
@@ -357,8 +360,8 @@ fn value(value: &Value) -> String {
 /// Returns the name of a member, in quotes where it needs them.
 fn key(name: &str) -> String {
     let is_plain = !name.is_empty()
-        && name.chars().all(|it| it.is_ascii_digit() || is_letter(it))
-        && !name.starts_with(|it: char| it.is_ascii_digit());
+        && name.chars().all(|character| character.is_ascii_digit() || is_letter(character))
+        && !name.starts_with(|character: char| character.is_ascii_digit());
     if is_plain { name.to_owned() } else { literal::typescript(name) }
 }
 
@@ -386,7 +389,7 @@ fn is_letter(character: char) -> bool {
 /// Returns a comment with its line end; "" without text.
 fn comment(doc: &str, indentation: usize) -> String {
     let lines = docs::lines(doc, WIDTH - indentation - 6);
-    let lines: Vec<_> = lines.iter().map(|it| escaped(it)).collect();
+    let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
     let margin = " ".repeat(indentation);
     match lines.as_slice() {
         [] => String::new(),

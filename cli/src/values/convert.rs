@@ -33,8 +33,8 @@ impl<'a> Place<'a> {
     pub fn member(root: &'a Value, name: &str) -> Self {
         let object = Self { root, schema: root }.resolved();
         let properties = object.schema.get("properties");
-        let schema = properties.and_then(|it| it.get(name));
-        let rest = || object.schema.get("additionalProperties").filter(|it| it.is_object());
+        let schema = properties.and_then(|properties| properties.get(name));
+        let rest = || object.schema.get("additionalProperties").filter(|schema| schema.is_object());
         Self { root, schema: schema.or_else(rest).unwrap_or(&Value::Null) }
     }
 
@@ -48,7 +48,9 @@ impl<'a> Place<'a> {
         for _ in 0..FOLLOWED {
             let reference = place.schema.get("$ref").and_then(Value::as_str);
             let root = self.root.as_object();
-            let Some(target) = reference.zip(root).and_then(|(it, root)| target(root, it)) else {
+            let Some(target) =
+                reference.zip(root).and_then(|(reference, root)| target(root, reference))
+            else {
                 break;
             };
             place = self.at(target);
@@ -69,8 +71,10 @@ impl<'a> Place<'a> {
                     );
                 }
                 let items = self.at(accepted.items.unwrap_or(&Value::Null));
-                let items: Result<Vec<_>, _> =
-                    several.iter().map(|it| items.convert(std::slice::from_ref(it))).collect();
+                let items: Result<Vec<_>, _> = several
+                    .iter()
+                    .map(|given| items.convert(std::slice::from_ref(given)))
+                    .collect();
                 Ok(format!("[{}]", items?.join(",")))
             }
         }
@@ -80,7 +84,7 @@ impl<'a> Place<'a> {
     pub fn convert_text(self, text: &str) -> Result<String, String> {
         let accepted = self.accepted();
         let spelled = |value: &&&Value| match value {
-            Value::String(it) => it == text,
+            Value::String(known) => known == text,
             other => other.to_string() == text,
         };
         if let Some(value) = accepted.values.iter().find(spelled) {
@@ -93,7 +97,7 @@ impl<'a> Place<'a> {
         }
         let is_json = match parsed() {
             Some(Value::Number(_)) => {
-                let is_whole = text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+                let is_whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
                 takes("number") || (takes("integer") && is_whole)
             }
             Some(Value::Bool(_)) => takes("boolean"),
@@ -124,11 +128,11 @@ impl<'a> Place<'a> {
             accepted.add(place.schema);
             for keyword in ["anyOf", "oneOf", "allOf"] {
                 let schemas = place.schema.get(keyword).and_then(Value::as_array);
-                waiting.extend(schemas.into_iter().flatten().map(|it| place.at(it)));
+                waiting.extend(schemas.into_iter().flatten().map(|schema| place.at(schema)));
             }
         }
         if accepted.types.is_empty() {
-            accepted.types.extend(accepted.values.iter().map(|it| type_of(it)));
+            accepted.types.extend(accepted.values.iter().map(|value| type_of(value)));
         }
         accepted
     }
@@ -175,7 +179,7 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 fn is_number(text: &str) -> bool {
-    text.starts_with(|it: char| it.is_ascii_digit() || it == '-')
+    text.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-')
         && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
@@ -193,7 +197,7 @@ pub fn violation(schema: &Value, arguments: &str) -> Option<(String, Vec<String>
     let violation = compiled.check_json(arguments).err()?.of(schema::Subject::Argument);
     let mut lines = Vec::new();
     for place in violation.places() {
-        lines.extend(description::line_of(schema, place).filter(|it| !lines.contains(it)));
+        lines.extend(description::line_of(schema, place).filter(|line| !lines.contains(line)));
     }
     Some((violation.to_string(), lines))
 }

@@ -22,14 +22,14 @@ pub fn lines(schema: &Value) -> Vec<String> {
 pub fn line_of(schema: &Value, place: &str) -> Option<String> {
     let mut at = Place { root: schema, schema }.resolved();
     let mut line = None;
-    for part in place.split(['.', '[']).filter(|it| !it.is_empty()) {
+    for part in place.split(['.', '[']).filter(|part| !part.is_empty()) {
         let next = if part.ends_with(']') {
-            at.schema.get("items").map(|it| at.at(it).resolved())
+            at.schema.get("items").map(|items| at.at(items).resolved())
         } else {
-            let found = at.schema.get("properties").and_then(|it| it.get(part));
-            found.map(|it| {
-                line = Some(line_with(part, at.at(it), is_required(at.schema, part)));
-                at.at(it).resolved()
+            let found = at.schema.get("properties").and_then(|properties| properties.get(part));
+            found.map(|schema| {
+                line = Some(line_with(part, at.at(schema), is_required(at.schema, part)));
+                at.at(schema).resolved()
             })
         };
         let Some(next) = next else { break };
@@ -56,7 +56,7 @@ fn describe_members(place: Place<'_>, depth: usize, out: &mut Vec<String>) {
         out.push(format!("{}{line}", "  ".repeat(depth)));
         if depth + 1 < DEPTH {
             let member = place.at(schema).resolved();
-            let inner = member.schema.get("items").map_or(member, |it| member.at(it));
+            let inner = member.schema.get("items").map_or(member, |items| member.at(items));
             describe_members(inner, depth + 1, out);
         }
     }
@@ -91,14 +91,15 @@ pub fn phrase(place: Place<'_>, is_required: bool) -> String {
 /// Returns the description of a member, or else its title, on one line.
 pub fn text_of(place: Place<'_>) -> Option<String> {
     let texts = [place.schema, place.resolved().schema].into_iter();
-    let text = texts.flat_map(|it| ["description", "title"].map(|name| it.get(name)?.as_str()));
-    let text = text.flatten().find(|it| !it.trim().is_empty())?;
+    let text =
+        texts.flat_map(|schema| ["description", "title"].map(|name| schema.get(name)?.as_str()));
+    let text = text.flatten().find(|text| !text.trim().is_empty())?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn is_required(object: &Value, name: &str) -> bool {
     let required = object.get("required").and_then(Value::as_array);
-    required.is_some_and(|it| it.iter().any(|it| it == name))
+    required.is_some_and(|names| names.iter().any(|known| known == name))
 }
 
 /// Returns the types or values that a schema accepts, in words.

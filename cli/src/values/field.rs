@@ -24,7 +24,7 @@ impl<'a> Field<'a> {
         members.into_iter().flatten().map(move |(name, schema)| Self {
             name,
             place: Place { root: form, schema },
-            is_required: required.is_some_and(|it| it.iter().any(|it| it == name)),
+            is_required: required.is_some_and(|names| names.iter().any(|known| known == name)),
         })
     }
 
@@ -40,14 +40,14 @@ impl<'a> Field<'a> {
     pub fn given(&self, values: &[Given]) -> Result<String, String> {
         match values {
             [Given::Text(text)] => self.converted(text),
-            values => self.place.convert(values).and_then(|it| self.checked(it)),
+            values => self.place.convert(values).and_then(|value| self.checked(value)),
         }
     }
 
     /// Converts a string. Errors with the reason if it does not fit.
     pub fn converted(&self, text: &str) -> Result<String, String> {
         let text = yes_or_no(self.place.schema, text);
-        self.place.convert_text(text).and_then(|it| self.checked(it))
+        self.place.convert_text(text).and_then(|value| self.checked(value))
     }
 
     /// Describes the field on one line.
@@ -72,8 +72,8 @@ pub fn filled_in(form: &Value, values: &Assignments) -> Result<Raw, Failure> {
     let mut content = json::ObjectWriter::with_capacity(64);
     for assignment in values.iter() {
         let name = &assignment.name;
-        let Some(field) = Field::all(form).find(|it| it.name == name) else {
-            let names: Vec<_> = Field::all(form).map(|it| it.name).collect();
+        let Some(field) = Field::all(form).find(|field| field.name == name) else {
+            let names: Vec<_> = Field::all(form).map(|field| field.name).collect();
             let failure = Failure::usage(format!("the form has no field '{name}'"));
             return Err(match names.is_empty() {
                 true => failure.with_hint("it has no fields: leave the values out"),
@@ -87,7 +87,7 @@ pub fn filled_in(form: &Value, values: &Assignments) -> Result<Raw, Failure> {
         content.raw(name, &value);
     }
     if let Some(field) =
-        Field::all(form).find(|it| it.needs_answer() && values.get(it.name).is_none())
+        Field::all(form).find(|field| field.needs_answer() && values.get(field.name).is_none())
     {
         return Err(Failure::usage(format!("field '{}' is missing", field.name))
             .with_hint(format!("the form says: {}", field.line())));
@@ -97,7 +97,7 @@ pub fn filled_in(form: &Value, values: &Assignments) -> Result<Raw, Failure> {
 
 /// Returns `true` or `false` for the usual words, where a boolean is asked for.
 fn yes_or_no<'a>(schema: &Value, line: &'a str) -> &'a str {
-    if schema.get("type").is_none_or(|it| it != "boolean") {
+    if schema.get("type").is_none_or(|kind| kind != "boolean") {
         return line;
     }
     match line.to_lowercase().as_str() {
@@ -125,9 +125,11 @@ mod tests {
     }
 
     fn content(words: &[&str]) -> Result<String, String> {
-        let words: Vec<_> = words.iter().map(|it| (*it).to_owned()).collect();
-        let values = Assignments::parse(&words).map_err(|it| it.to_string())?;
-        filled_in(&form(), &values).map(|it| it.get().to_owned()).map_err(|it| it.to_string())
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        let values = Assignments::parse(&words).map_err(|error| error.to_string())?;
+        filled_in(&form(), &values)
+            .map(|content| content.get().to_owned())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -156,7 +158,7 @@ mod tests {
             (&["copies:=x"], &["'copies': invalid JSON"]),
         ] {
             let error = content(words).expect_err(words[0]);
-            assert!(parts.iter().all(|it| error.contains(it)), "{error}");
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
     }
 }

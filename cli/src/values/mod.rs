@@ -57,7 +57,7 @@ impl Assignments {
 
     /// Returns true if a value can be converted only with the schema: a string, or one of several of a name.
     pub fn need_schema(&self) -> bool {
-        self.0.iter().any(|it| !matches!(it.values[..], [Given::Json(_)]))
+        self.0.iter().any(|assignment| !matches!(assignment.values[..], [Given::Json(_)]))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,7 +69,7 @@ impl Assignments {
     }
 
     pub fn get(&self, name: &str) -> Option<&Assignment> {
-        self.0.iter().find(|it| it.name == name)
+        self.0.iter().find(|assignment| assignment.name == name)
     }
 
     /// Returns a JSON object with the values, converted by the object's schema.
@@ -104,7 +104,7 @@ impl Assignments {
     }
 
     fn add(&mut self, name: String, value: Given) {
-        match self.0.iter_mut().find(|it| it.name == name) {
+        match self.0.iter_mut().find(|assignment| assignment.name == name) {
             Some(known) if known.is_default => {
                 (known.values, known.is_default) = (vec![value], false);
             }
@@ -115,12 +115,12 @@ impl Assignments {
 
     fn add_object(&mut self, text: &str, file: &str) -> Result<(), Failure> {
         let place = if file == "-" { "standard input" } else { file };
-        let members: Members<Raw> = serde_json::from_str(text).map_err(|it| {
-            Failure::usage(format!("{place}: a JSON object is expected: {it}"))
+        let members: Members<Raw> = serde_json::from_str(text).map_err(|error| {
+            Failure::usage(format!("{place}: a JSON object is expected: {error}"))
                 .with_hint("for one argument write KEY=@FILE or KEY:=@FILE")
         })?;
         for (name, value) in members.0 {
-            let is_known = self.0.iter_mut().find(|it| it.name == name);
+            let is_known = self.0.iter_mut().find(|assignment| assignment.name == name);
             let values = vec![Given::Json(value)];
             match is_known {
                 Some(known) if known.is_default => known.values = values,
@@ -139,7 +139,7 @@ struct Reader {
 
 impl Reader {
     fn assignment(&mut self, word: &str) -> Result<(String, Given), Failure> {
-        let at = word.find('=').filter(|it| *it > 0).ok_or_else(|| {
+        let at = word.find('=').filter(|index| *index > 0).ok_or_else(|| {
             Failure::usage(format!("{word:?} is not an argument"))
                 .with_hint("write KEY=VALUE, KEY:=JSON, or @FILE for a file with a JSON object")
         })?;
@@ -157,9 +157,9 @@ impl Reader {
         if !is_json {
             return Ok((name.to_owned(), Given::Text(text)));
         }
-        let value = serde_json::from_str(&text).map_err(|it| {
-            let place = place.map(|it| format!(" in {it}")).unwrap_or_default();
-            Failure::usage(format!("argument '{name}': invalid JSON{place}: {it}"))
+        let value = serde_json::from_str(&text).map_err(|error| {
+            let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
+            Failure::usage(format!("argument '{name}': invalid JSON{place}: {error}"))
                 .with_hint(format!("for a string write {name}=VALUE"))
         })?;
         Ok((name.to_owned(), Given::Json(value)))
@@ -188,8 +188,8 @@ mod tests {
 
     fn object(words: &[&str], schema: &Value) -> Result<String, String> {
         let words: Vec<_> = words.iter().map(ToString::to_string).collect();
-        let assignments = Assignments::parse(&words).map_err(|it| it.to_string())?;
-        let object = assignments.to_object(schema).map_err(|it| it.to_string())?;
+        let assignments = Assignments::parse(&words).map_err(|error| error.to_string())?;
+        let object = assignments.to_object(schema).map_err(|error| error.to_string())?;
         Ok(object.get().to_owned())
     }
 

@@ -24,7 +24,7 @@ impl Challenge {
 
     /// Returns the value of a parameter, whose name is given in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -45,7 +45,7 @@ pub fn parse<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<Challenge> {
 /// Returns the challenge that an OAuth client answers: the first with the scheme `DPoP` if there is one and the client has
 /// a key, else the first with `Bearer`.
 pub fn for_oauth(challenges: &[Challenge], has_key: bool) -> Option<&Challenge> {
-    let with = |scheme: &str| challenges.iter().find(|it| it.is(scheme));
+    let with = |scheme: &str| challenges.iter().find(|challenge| challenge.is(scheme));
     match has_key {
         true => with("DPoP").or_else(|| with("Bearer")),
         false => with("Bearer").or_else(|| with("DPoP")),
@@ -92,8 +92,9 @@ impl<'a> Parser<'a> {
     }
 
     fn token(&mut self) -> Option<&'a str> {
-        let is_token = |it: char| it.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(it);
-        let end = self.rest.find(|it| !is_token(it)).unwrap_or(self.rest.len());
+        let is_token =
+            |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+        let end = self.rest.find(|letter| !is_token(letter)).unwrap_or(self.rest.len());
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
         (!token.is_empty()).then_some(token)
@@ -101,8 +102,8 @@ impl<'a> Parser<'a> {
 
     /// Reads a value of a challenge that has no parameters. It ends at a comma or at the end of the header.
     fn token68(&mut self) -> Option<String> {
-        let is_part = |it: char| it.is_ascii_alphanumeric() || "-._~+/".contains(it);
-        let end = self.rest.find(|it| !is_part(it)).unwrap_or(self.rest.len());
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-._~+/".contains(letter);
+        let end = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
         let padding = self.rest[end..].len() - self.rest[end..].trim_start_matches('=').len();
         let (value, rest) = self.rest.split_at(end + padding);
         let follows = rest.trim_start_matches([' ', '\t']);
@@ -159,7 +160,7 @@ mod tests {
             r#"Negotiate, Basic realm="a, b=\"c\"" , , charset=UTF-8, DPoP algs="ES256 PS256""#,
             r#"NTLM abc/+==, Bearer Scope = "x" , scope="y""#,
         ]);
-        let schemes: Vec<_> = found.iter().map(|it| it.scheme.as_str()).collect();
+        let schemes: Vec<_> = found.iter().map(|challenge| challenge.scheme.as_str()).collect();
         assert_eq!(schemes, ["Negotiate", "Basic", "DPoP", "NTLM", "Bearer"]);
         assert_eq!(found[1].get("realm"), Some(r#"a, b="c""#));
         assert_eq!(found[1].get("charset"), Some("UTF-8"));

@@ -132,7 +132,7 @@ impl FetchResponse {
     /// Reads a document. A redirect is refused, as is any status but 200.
     pub fn document<T: DeserializeOwned>(&self) -> Result<T, FetchError> {
         if self.status.is_redirection() {
-            let location = self.headers.get(header::LOCATION).and_then(|it| it.to_str().ok());
+            let location = self.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
             return Err(FetchError::Redirect(location.unwrap_or_default().to_owned()));
         }
         if self.status != StatusCode::OK {
@@ -208,7 +208,7 @@ pub fn encode(text: &str) -> String {
             }
             _ => {
                 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-                let digit = |it: u8| char::from(DIGITS[usize::from(it)]);
+                let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
                 encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]);
             }
         }
@@ -218,8 +218,8 @@ pub fn encode(text: &str) -> String {
 
 /// Decodes `application/x-www-form-urlencoded`.
 pub fn decode_form(text: &str) -> Vec<(String, String)> {
-    let fields = text.split('&').filter(|it| !it.is_empty());
-    let fields = fields.map(|it| it.split_once('=').unwrap_or((it, "")));
+    let fields = text.split('&').filter(|field| !field.is_empty());
+    let fields = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
     fields.map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
@@ -232,9 +232,10 @@ pub fn decode(text: &str) -> String {
         decoded.push(match first {
             b'+' => b' ',
             b'%' => {
-                let digits = after.get(..2).filter(|it| it.iter().all(u8::is_ascii_hexdigit));
-                let digits = digits.and_then(|it| std::str::from_utf8(it).ok());
-                match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+                let digits =
+                    after.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+                let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+                match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
                     Some(byte) => {
                         rest = &after[2..];
                         byte

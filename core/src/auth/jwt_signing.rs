@@ -41,7 +41,8 @@ impl SigningKey {
             "PRIVATE KEY" => Self::from_pkcs8(&der, algorithm),
             "RSA PRIVATE KEY" => match encoding(algorithm) {
                 Some(encoding) => {
-                    let pair = rsa::KeyPair::from_der(&der).map_err(|it| unfit(algorithm, &it))?;
+                    let pair =
+                        rsa::KeyPair::from_der(&der).map_err(|error| unfit(algorithm, &error))?;
                     Ok(Self { algorithm: algorithm.to_owned(), pair: Pair::Rsa(pair, encoding) })
                 }
                 None => Err(unfit(algorithm, &"it is an RSA key")),
@@ -61,14 +62,16 @@ impl SigningKey {
             ("ES256", _) => ecdsa(&ECDSA_P256_SHA256_FIXED_SIGNING),
             ("ES384", _) => ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING),
             ("EdDSA", _) => Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map(Pair::Ed25519),
-            (_, Some(encoding)) => rsa::KeyPair::from_pkcs8(der).map(|it| Pair::Rsa(it, encoding)),
+            (_, Some(encoding)) => {
+                rsa::KeyPair::from_pkcs8(der).map(|pair| Pair::Rsa(pair, encoding))
+            }
             _ => {
                 return Err(Error::misuse(format!(
                     "algorithm: {algorithm:?} is not supported; use ES256, ES384, RS256, RS384, RS512, PS256 or EdDSA"
                 )));
             }
         };
-        let pair = pair.map_err(|it| unfit(algorithm, &it))?;
+        let pair = pair.map_err(|error| unfit(algorithm, &error))?;
         Ok(Self { algorithm: algorithm.to_owned(), pair })
     }
 
@@ -80,12 +83,12 @@ impl SigningKey {
         if let (Some(full), Some(header)) = (full.as_object_mut(), header.as_object()) {
             full.extend(header.clone());
         }
-        let encode = |it: &Value| URL_SAFE_NO_PAD.encode(it.to_string());
+        let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", encode(&full), encode(claims));
         let random = SystemRandom::new();
         let signature = match &self.pair {
             Pair::Ecdsa(pair) => {
-                pair.sign(&random, message.as_bytes()).map(|it| it.as_ref().to_vec())
+                pair.sign(&random, message.as_bytes()).map(|signature| signature.as_ref().to_vec())
             }
             Pair::Ed25519(pair) => Ok(pair.sign(message.as_bytes()).as_ref().to_vec()),
             Pair::Rsa(pair, encoding) => {
@@ -117,7 +120,7 @@ impl std::fmt::Debug for SigningKey {
 /// Creates a private key for ES256, in PKCS#8. Its random bytes are the system's, because the library takes no others.
 pub(super) fn generate_key() -> Result<Vec<u8>, Error> {
     EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-        .map(|it| it.as_ref().to_vec())
+        .map(|key| key.as_ref().to_vec())
         .map_err(|_| Error::new(ErrorKind::Auth, "the system has no random bytes for a key"))
 }
 
@@ -179,8 +182,8 @@ mod tests {
         let [header, claims, signature] = jwt.split('.').collect::<Vec<_>>()[..] else {
             panic!("{jwt}")
         };
-        let decode = |it: &str| URL_SAFE_NO_PAD.decode(it).unwrap();
-        let json = |it: &str| serde_json::from_slice(&decode(it)).unwrap();
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
+        let json = |part: &str| serde_json::from_slice(&decode(part)).unwrap();
         (format!("{header}.{claims}"), decode(signature), json(header), json(claims))
     }
 

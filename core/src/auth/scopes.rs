@@ -10,7 +10,7 @@ pub type Scopes = BTreeSet<String>;
 /// Reads a list of scopes with spaces between them (RFC 6749, section 3.3). Names with characters that a scope may not
 /// have are left out.
 pub fn parse(text: &str) -> Scopes {
-    text.split_ascii_whitespace().filter(|it| is_valid(it)).map(ToOwned::to_owned).collect()
+    text.split_ascii_whitespace().filter(|scope| is_valid(scope)).map(ToOwned::to_owned).collect()
 }
 
 /// Writes a set as a list with spaces between the scopes.
@@ -26,7 +26,7 @@ pub fn union(one: &Scopes, other: &Scopes) -> Scopes {
 
 /// Returns whether a scope has only characters that RFC 6749, section 3.3, allows.
 pub fn is_valid(scope: &str) -> bool {
-    let is_allowed = |it: u8| matches!(it, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    let is_allowed = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
     !scope.is_empty() && scope.bytes().all(is_allowed)
 }
 

@@ -22,10 +22,10 @@ static NOTHING_RETURNED: Once = Once::new();
 ///
 /// Errors are for the server and for the log, and so do not show the value.
 pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> Result<Raw, Error> {
-    let result = json::from_bytes(given).map_err(|it| it.to_string());
+    let result = json::from_bytes(given).map_err(|error| error.to_string());
     let result = result.and_then(|given| match question.method {
         Method::ListRoots => {
-            let roots = client_roots::read_all(&given).map_err(|it| it.message)?;
+            let roots = client_roots::read_all(&given).map_err(|error| error.message)?;
             Ok(json!({ "roots": roots }))
         }
         Method::CreateMessage => sampled(language, given),
@@ -34,7 +34,7 @@ pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> R
             elicited(language, &asked, given)
         }
     });
-    result.map(|it| to_raw(&it)).map_err(failed)
+    result.map(|value| to_raw(&value)).map_err(failed)
 }
 
 /// Reads the reason that a callback gave no answer: `{"kind", "message", "code"?, "data"?}` of an error of this library, or
@@ -145,7 +145,7 @@ fn official(asked: &Value, given: Value) -> Official {
 }
 
 fn is_required(schema: &Value, name: &str) -> bool {
-    schema["required"].as_array().is_some_and(|it| it.iter().any(|it| it == name))
+    schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
 }
 
 fn no_form_answer(
@@ -179,7 +179,7 @@ fn choose(value: &mut Value, field: &Value) {
     }
     let Value::Number(number) = value else { return };
     let titled = field["oneOf"].as_array().or(field["anyOf"].as_array());
-    let titled = titled.into_iter().flatten().map(|it| &it["const"]);
+    let titled = titled.into_iter().flatten().map(|choice| &choice["const"]);
     let choices: Vec<_> = field["enum"].as_array().into_iter().flatten().chain(titled).collect();
     let text = Value::String(number.to_string());
     if choices.contains(&&text) && !choices.contains(&&*value) {
@@ -195,7 +195,7 @@ fn sampled(language: Language, given: Value) -> Result<Value, String> {
         other => vec![other],
     };
     let mut content: Vec<_> =
-        blocks.into_iter().map(|it| block(language, it)).collect::<Result<_, _>>()?;
+        blocks.into_iter().map(|part| block(language, part)).collect::<Result<_, _>>()?;
     // One block is valid in every revision.
     let content = if content.len() == 1 { content.remove(0) } else { content.into() };
     Ok(

@@ -59,7 +59,7 @@ impl GivenAuth {
     pub(super) fn read(&self, answerer: &Answerer) -> Result<Auth, Error> {
         let host = Host(Arc::clone(answerer));
         let given = self.clone();
-        let exposed = |it: Option<Secret>| it.map(|it| it.expose().to_owned());
+        let exposed = |secret: Option<Secret>| secret.map(|secret| secret.expose().to_owned());
         let missing = |name: &str| Error::misuse(format!("auth: {} is missing", option_name(name)));
         let (client_id, issuer, scopes) = (given.client_id, given.issuer, given.scopes);
         let client_secret = exposed(given.client_secret);
@@ -72,7 +72,7 @@ impl GivenAuth {
                 issuer,
                 client_metadata_url: given.client_metadata_url,
                 scopes,
-                store: given.store.as_ref().map_or(Ok(Store::Memory), |it| host.store(it))?,
+                store: given.store.as_ref().map_or(Ok(Store::Memory), |store| host.store(store))?,
                 dpop: given.dpop,
                 redirect_port: given.redirect_port,
                 open_url: given.opens_url.then(|| host.open_url()),
@@ -244,9 +244,9 @@ mod tests {
     use crate::protocol::Raw;
 
     fn read(given: &str) -> Result<Auth, String> {
-        let given: GivenAuth = serde_json::from_str(given).map_err(|it| it.to_string())?;
+        let given: GivenAuth = serde_json::from_str(given).map_err(|error| error.to_string())?;
         let answerer: Answerer = Arc::new(|question| Box::pin(async move { Ok(question.params) }));
-        given.read(&answerer).map_err(|it| it.to_string())
+        given.read(&answerer).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             r#"{"kind":"enterpriseManaged","idp":"https://idp.example","clientId":"a"}"#,
             r#"{"kind":"workloadIdentity"}"#,
         ] {
-            read(given).unwrap_or_else(|it| panic!("{given}: {it}"));
+            read(given).unwrap_or_else(|error| panic!("{given}: {error}"));
         }
         for (given, problem) in [
             (r#"{"kind":"oauth","clientSecret":"s3cret"}"#, "client_id"),

@@ -76,7 +76,7 @@ impl MiddlewareRuns {
             if let Some(runs) = runs.upgrade() {
                 runs.lock().insert(number, Run { method: request.method.clone(), next, done });
             }
-            let ticket = TICKET.try_with(|it| *it).ok();
+            let ticket = TICKET.try_with(|ticket| *ticket).ok();
             let params = request.params.to_string();
             report(WaitingRequest { number, ticket, method: request.method, params });
             async move {
@@ -93,12 +93,12 @@ impl MiddlewareRuns {
         number: u32,
         params: &[u8],
     ) -> impl Future<Output = Result<Reply, Error>> + Send + 'static {
-        let run = self.lock().get(&number).map(|it| (it.method.clone(), it.next.clone()));
+        let run = self.lock().get(&number).map(|run| (run.method.clone(), run.next.clone()));
         let params = json::from_bytes(params);
         async move {
             let (method, next) = run.ok_or_else(is_over)?;
             let params =
-                params.map_err(|it| Error::misuse(format!("middleware: {method}: {it}")))?;
+                params.map_err(|error| Error::misuse(format!("middleware: {method}: {error}")))?;
             let result = next.run(Request { method, params }).await?;
             Ok(json::to_raw(&result).into())
         }
@@ -107,7 +107,7 @@ impl MiddlewareRuns {
     /// Ends a run with the result that the middleware returned, JSON.
     pub fn finish(&self, number: u32, result: &[u8]) {
         let result = json::from_bytes(result);
-        self.end(number, result.map_err(|it| Error::misuse(format!("middleware: {it}"))));
+        self.end(number, result.map_err(|error| Error::misuse(format!("middleware: {error}"))));
     }
 
     /// Ends a run with the error of the middleware. Returns `false` if the caller has given up.
@@ -117,7 +117,7 @@ impl MiddlewareRuns {
 
     fn end(&self, number: u32, outcome: Result<Value, Error>) -> bool {
         let run = self.lock().remove(&number);
-        run.is_some_and(|it| it.done.send(outcome).is_ok())
+        run.is_some_and(|run| run.done.send(outcome).is_ok())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, Run>> {

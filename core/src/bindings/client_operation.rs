@@ -120,7 +120,7 @@ fn page(list: ListKind, params: &[u8]) -> Result<Operation, Error> {
 }
 
 pub(super) fn parse<T: DeserializeOwned>(what: &str, json: &[u8]) -> Result<T, Error> {
-    json::from_bytes(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
+    json::from_bytes(json).map_err(|error| Error::misuse(format!("{what} can't be read: {error}")))
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl Questions {
     ) -> Result<ClientBuilder, Error> {
         let Some(auth) = &settings.auth else { return Ok(builder) };
         let auth = auth.read(&self.answerer("auth".into(), Asker::Client, report))?;
-        Ok(builder.options(|it| it.auth = Some(auth)))
+        Ok(builder.options(|options| options.auth = Some(auth)))
     }
 
     /// Answers a question by the value that its callback returned, as JSON. Returns the problem of a value that is no
@@ -98,7 +98,7 @@ impl Questions {
             Asker::Client => json::from_bytes(given)
                 .map_err(|_| Error::new(ErrorKind::Auth, "the callback of auth returned no JSON")),
         };
-        let problem = answer.as_ref().err().map(|it| it.message.clone());
+        let problem = answer.as_ref().err().map(|error| error.message.clone());
         // The question may have been withdrawn in the meantime.
         let _ = sender.send(answer);
         problem

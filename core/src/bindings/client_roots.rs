@@ -25,15 +25,16 @@ pub(super) fn read_all(given: &Value) -> Result<Vec<Root>, Problem> {
     let Value::Array(list) = given else {
         return Err(Problem::wrong_type(format!("roots must be a list, not {given}")));
     };
-    list.iter().enumerate().map(|(at, it)| root(at, it)).collect()
+    list.iter().enumerate().map(|(at, value)| root(at, value)).collect()
 }
 
 fn root(at: usize, given: &Value) -> Result<Root, Problem> {
     let is_object = given.is_object();
-    let member = |name: &str| given.get(name).filter(|it| !it.is_null());
+    let member = |name: &str| given.get(name).filter(|value| !value.is_null());
     let message = || format!("roots[{at}] {WANTED}, not {given}");
-    let text =
-        |it: &Value| it.as_str().map(str::to_owned).ok_or_else(|| Problem::wrong_type(message()));
+    let text = |value: &Value| {
+        value.as_str().map(str::to_owned).ok_or_else(|| Problem::wrong_type(message()))
+    };
     let uri = text(if is_object { &given["uri"] } else { given })?;
     Ok(Root {
         uri: uri_of(uri).ok_or_else(|| Problem::not_allowed(message()))?,

@@ -115,12 +115,12 @@ impl ClientSettings {
         options.ca.clone_from(&self.ca);
         options.certificate.clone_from(&self.certificate);
         options.retry = self.retry;
-        Ok(Client::builder(target).options(|it| *it = options))
+        Ok(Client::builder(target).options(|defaults| *defaults = options))
     }
 
     /// Returns `true` if the callback is registered.
     pub fn has(&self, callback: &str) -> bool {
-        self.callbacks.iter().any(|it| it == callback)
+        self.callbacks.iter().any(|name| name == callback)
     }
 }
 
@@ -191,7 +191,7 @@ fn retry<'de, D: Deserializer<'de>>(it: D) -> Result<Retry, D::Error> {
 
 /// A duration that exceeds the clock's range means no limit.
 pub(super) fn time_limit(milliseconds: Option<f64>) -> Option<Duration> {
-    milliseconds.and_then(|it| Duration::try_from_secs_f64(it.max(0.0) / 1000.0).ok())
+    milliseconds.and_then(|number| Duration::try_from_secs_f64(number.max(0.0) / 1000.0).ok())
 }
 
 #[cfg(test)]

@@ -21,17 +21,17 @@ pub fn problem(language: Language, kind: &str, name: &str) -> Option<String> {
     };
     let named = |member: &&str| {
         let mut rows = Row::all(language, taker);
-        rows.find(|it| it.member().as_deref().unwrap_or(it.name) == *member)
-            .map(|it| it.name_in(language))
+        rows.find(|row| row.member().as_deref().unwrap_or(row.name) == *member)
+            .map(|row| row.name_in(language))
     };
     let known: Vec<_> = members.iter().filter_map(named).collect();
-    if known.iter().any(|it| it == name) {
+    if known.iter().any(|member| member == name) {
         return None;
     }
     Some(if name == "enabled" {
         "enabled can't be changed here; call enable(name) or disable(name)".to_owned()
     } else if Row::find(language, taker, name).is_some()
-        || FIXED.iter().any(|it| *it == name || Language::TypeScript.option(it) == name)
+        || FIXED.iter().any(|fixed| *fixed == name || Language::TypeScript.option(fixed) == name)
     {
         let component = format!("{taker:?}").to_lowercase();
         format!("{name} can't be changed; remove this {component} and register it again")

@@ -96,7 +96,7 @@ impl FaultyLink {
         let frame = Frame::read(message);
         let restarts_server = self.faults.restart_between_rounds && frame.is_round();
         let mut delivery = Delivery { restarts_server, ..Delivery::default() };
-        if frame.method.as_deref().is_some_and(|it| HANDSHAKE.contains(&it)) {
+        if frame.method.as_deref().is_some_and(|method| HANDSHAKE.contains(&method)) {
             self.opening.extend(frame.id());
             delivery.to_server.push(message.to_owned());
             return delivery;
@@ -116,7 +116,7 @@ impl FaultyLink {
         if let Some(answered) = &answered {
             delivery.to_server.extend(self.to_server.late.remove(answered));
         }
-        delivery.to_client = if answered.is_some_and(|it| self.opening.contains(&it)) {
+        delivery.to_client = if answered.is_some_and(|id| self.opening.contains(&id)) {
             vec![message.to_owned()]
         } else {
             self.to_client.copies(&frame, message, &self.faults)
@@ -153,7 +153,7 @@ impl<'a> Frame<'a> {
     }
 
     fn id(&self) -> Option<String> {
-        self.id.map(|it| it.get().to_owned())
+        self.id.map(|id| id.get().to_owned())
     }
 
     /// Returns the id of the request that this message answers.
@@ -168,7 +168,7 @@ impl<'a> Frame<'a> {
             #[serde(rename = "requestState")]
             _state: serde::de::IgnoredAny,
         }
-        self.params.is_some_and(|it| serde_json::from_str::<Round>(it.get()).is_ok())
+        self.params.is_some_and(|params| serde_json::from_str::<Round>(params.get()).is_ok())
     }
 }
 

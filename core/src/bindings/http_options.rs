@@ -60,7 +60,7 @@ impl HttpOptions {
     /// Reads the options. Errors if an allowed host or origin can match nothing.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         let options: Self = json::from_bytes(json)
-            .map_err(|it| Error::misuse(format!("the options can't be read: {it}")))?;
+            .map_err(|error| Error::misuse(format!("the options can't be read: {error}")))?;
         options.endpoint(EndpointConfig::default()).guard.check()?;
         Ok(options)
     }
@@ -94,7 +94,7 @@ impl HttpOptions {
         set(&mut options.header_timeout, self.header_timeout_ms.map(duration));
         set(&mut options.idle_timeout, self.idle_timeout_ms.map(duration));
         set(&mut options.shutdown_grace, self.shutdown_grace_ms.map(duration));
-        options.tls = self.tls.as_ref().map(|it| (it.cert.clone(), it.key.clone()));
+        options.tls = self.tls.as_ref().map(|tls| (tls.cert.clone(), tls.key.clone()));
         options
     }
 }

@@ -105,7 +105,8 @@ impl<T> Mailbox<T> {
         kind: Kind,
         content: T,
     ) -> bool {
-        let (bytes, waiting) = (kind.bytes(), self.others.get(&client).map_or(0, |it| it.bytes));
+        let (bytes, waiting) =
+            (kind.bytes(), self.others.get(&client).map_or(0, |waiting| waiting.bytes));
         if bytes > 0 && waiting + bytes > MAX_WAITING {
             self.drop_one(now, waiting);
             return false;
@@ -126,7 +127,7 @@ impl<T> Mailbox<T> {
 
     /// Takes the outcomes that are next, until they exceed 1 MiB, and the next other entry.
     pub fn take(&mut self, now: Instant) -> Vec<T> {
-        self.outcomes.iter_mut().for_each(|it| it.see(now));
+        self.outcomes.iter_mut().for_each(|outcome| outcome.see(now));
         let (mut taken, mut bytes, mut at) = (Vec::new(), 0, 0);
         while let Some(outcome) = self.outcomes.get(at) {
             if !self.is_next(now, outcome, |_| true) {
@@ -139,20 +140,20 @@ impl<T> Mailbox<T> {
             if let Kind::Outcome(size) = outcome.kind {
                 bytes += size;
             }
-            taken.extend(self.outcomes.remove(at).map(|it| it.content));
+            taken.extend(self.outcomes.remove(at).map(|outcome| outcome.content));
         }
         let client = self.clients_in_turn().next();
-        taken.extend(client.and_then(|it| self.take_other(it, 0)));
+        taken.extend(client.and_then(|client| self.take_other(client, 0)));
         taken
     }
 
     /// Takes the next entry for this request, or for a client as a whole.
     pub fn take_for(&mut self, now: Instant, request: u64) -> Option<T> {
-        let is_mine = |it: &Entry<T>| it.to == request || !it.kind.is_of_request();
-        if let Some(at) = self.outcomes.iter().position(|it| it.to == request) {
+        let is_mine = |entry: &Entry<T>| entry.to == request || !entry.kind.is_of_request();
+        if let Some(at) = self.outcomes.iter().position(|outcome| outcome.to == request) {
             self.outcomes[at].see(now);
             if self.is_next(now, &self.outcomes[at], is_mine) {
-                return self.outcomes.remove(at).map(|it| it.content);
+                return self.outcomes.remove(at).map(|outcome| outcome.content);
             }
         }
         let place = |client| {
@@ -165,11 +166,11 @@ impl<T> Mailbox<T> {
 
     /// Drops the entries of a cancelled request.
     pub fn forget(&mut self, request: u64) {
-        self.outcomes.retain(|it| it.to != request);
-        let is_other = |it: &Entry<T>| it.to != request || !it.kind.is_of_request();
+        self.outcomes.retain(|outcome| outcome.to != request);
+        let is_other = |entry: &Entry<T>| entry.to != request || !entry.kind.is_of_request();
         self.others.retain(|_, waiting| {
             waiting.entries.retain(is_other);
-            waiting.bytes = waiting.entries.iter().map(|it| it.kind.bytes()).sum();
+            waiting.bytes = waiting.entries.iter().map(|entry| entry.kind.bytes()).sum();
             !waiting.entries.is_empty()
         });
     }
@@ -177,7 +178,8 @@ impl<T> Mailbox<T> {
     /// Takes all entries of a client as a whole, for another mailbox.
     pub fn take_all(&mut self, client: u64) -> Vec<(Kind, T)> {
         let mut taken = Vec::new();
-        let place = |waiting: &Waiting<T>| waiting.entries.iter().position(|it| it.to == client);
+        let place =
+            |waiting: &Waiting<T>| waiting.entries.iter().position(|entry| entry.to == client);
         while let Some(at) = self.others.get(&Some(client)).and_then(place) {
             let kind = self.others[&Some(client)].entries[at].kind;
             taken.extend(self.take_other(Some(client), at).map(|content| (kind, content)));
@@ -192,10 +194,11 @@ impl<T> Mailbox<T> {
         outcome: &Entry<T>,
         is_taken: impl Fn(&Entry<T>) -> bool,
     ) -> bool {
-        let is_late = outcome.seen.is_some_and(|it| now.saturating_duration_since(it) > MAX_DELAY);
+        let is_late =
+            outcome.seen.is_some_and(|seen| now.saturating_duration_since(seen) > MAX_DELAY);
         let comes_before = |waiting: &Waiting<T>| {
-            let other = waiting.entries.iter().find(|it| is_taken(it));
-            other.is_none_or(|it| outcome.number < it.number)
+            let other = waiting.entries.iter().find(|entry| is_taken(entry));
+            other.is_none_or(|other| outcome.number < other.number)
         };
         is_late
             || match outcome.client {
@@ -226,7 +229,7 @@ impl<T> Mailbox<T> {
 
     fn drop_one(&mut self, now: Instant, waiting_bytes: usize) {
         self.dropped += 1;
-        if self.logged.is_some_and(|it| now.saturating_duration_since(it) < BETWEEN_LOGS) {
+        if self.logged.is_some_and(|logged| now.saturating_duration_since(logged) < BETWEEN_LOGS) {
             return;
         }
         self.logged = Some(now);

@@ -114,7 +114,7 @@ mod tests {
             let (started, released) = (started.clone(), Arc::clone(&released));
             threads.run(Box::new(move || {
                 let _ = started.send(thread::current().id());
-                let _ = released.lock().map(|it| it.recv());
+                let _ = released.lock().map(|receiver| receiver.recv());
                 assert_ne!(number, 0, "it is reported and ends nothing else");
             }));
             assert!(threads.0.lock().running <= threads.0.max);

@@ -39,18 +39,20 @@ pub fn reply(operation: &str, reply: &[u8]) -> StoreReply {
     if let Some(reason) = reply.get("failed").and_then(Value::as_str) {
         return StoreReply::Failed(reason.into());
     }
-    let bytes = |it: &Value| STANDARD.decode(it.as_str()?).ok();
-    let version = |it: &Value| it.as_u64();
+    let bytes = |value: &Value| STANDARD.decode(value.as_str()?).ok();
+    let version = |value: &Value| value.as_u64();
     let read = match (operation, &reply) {
         ("get", Value::Null) => Some(StoreReply::Found(None)),
         ("get", Value::Array(both)) => match &both[..] {
-            [value, of] => bytes(value).zip(version(of)).map(|it| StoreReply::Found(Some(it))),
+            [value, of] => {
+                bytes(value).zip(version(of)).map(|entry| StoreReply::Found(Some(entry)))
+            }
             _ => None,
         },
         ("put", Value::String(text)) if text == "conflict" => Some(StoreReply::Conflict),
         ("put", reply) => version(reply).map(StoreReply::Stored),
         ("take", Value::Null) => Some(StoreReply::Taken(None)),
-        ("take", reply) => bytes(reply).map(|it| StoreReply::Taken(Some(it))),
+        ("take", reply) => bytes(reply).map(|value| StoreReply::Taken(Some(value))),
         _ => None,
     };
     read.unwrap_or_else(|| {

@@ -68,7 +68,8 @@ impl OpenSubscriptions {
     /// Takes the next event; returns `None` if no event has arrived.
     pub fn take(&self, number: u64) -> Option<Taken> {
         let subscription = self.lock().get(&number).cloned();
-        match subscription.map_or(Poll::Ready(Taken::End(None)), |it| it.take()) {
+        match subscription.map_or(Poll::Ready(Taken::End(None)), |subscription| subscription.take())
+        {
             Poll::Ready(taken) => Some(taken),
             Poll::Pending => None,
         }

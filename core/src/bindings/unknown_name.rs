@@ -20,19 +20,18 @@ pub fn unknown_name(kind: &str, name: &str, known: &[&str], hint: Option<&str>) 
 /// Returns the nearest known name, with or without the `Ms` of durations, or the longest one of which at least half is a
 /// beginning of the other.
 fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let stems = known.iter().map(|it| it.strip_suffix("Ms").unwrap_or(it));
+    let stems = known.iter().map(|candidate| candidate.strip_suffix("Ms").unwrap_or(candidate));
     if let Some(near) = nearest(name, known.iter().copied().chain(stems)) {
-        return known
-            .iter()
-            .copied()
-            .find(|it| it.strip_suffix("Ms").unwrap_or(it) == near || *it == near);
+        return known.iter().copied().find(|candidate| {
+            candidate.strip_suffix("Ms").unwrap_or(candidate) == near || *candidate == near
+        });
     }
-    let begins = |it: &&str| {
-        let (given, known) = (plain(name), plain(it));
+    let begins = |candidate: &&str| {
+        let (given, known) = (plain(name), plain(candidate));
         let (short, long) = if given.len() < known.len() { (given, known) } else { (known, given) };
         long.starts_with(&short) && short.len() * 2 >= long.len()
     };
-    known.iter().copied().filter(begins).max_by_key(|it| it.len())
+    known.iter().copied().filter(begins).max_by_key(|candidate| candidate.len())
 }
 
 fn plain(name: &str) -> String {

@@ -88,8 +88,8 @@ impl<W> Waiting<W> {
     pub fn settle(&mut self, run: RunId, ask: AskId, outcome: Result<Raw, Fault>) -> Option<W> {
         let waiting = self.runs.get_mut(&run)?;
         // Sets do not overlap: the last one that begins before the question contains it.
-        let before = waiting.iter().enumerate().filter(|(_, (it, _))| it.first <= ask.0);
-        let (at, (asked, _)) = before.max_by_key(|(_, (it, _))| it.first)?;
+        let before = waiting.iter().enumerate().filter(|(_, (asked, _))| asked.first <= ask.0);
+        let (at, (asked, _)) = before.max_by_key(|(_, (asked, _))| asked.first)?;
         let mut set = asked.set();
         set.settle(usize::try_from(ask.0 - asked.first).ok()?, outcome);
         let is_waiting = set.is_waiting();
@@ -133,7 +133,7 @@ mod tests {
         let context = CallContext::new(Wire::of(Revision::LATEST), Arc::default(), None);
         let run = RunId(1);
         let mut ask = |keys: &[&str], waiter| {
-            let asked = waiting.ask(run, keys.iter().map(|it| roots(it)).collect(), &context);
+            let asked = waiting.ask(run, keys.iter().map(|key| roots(key)).collect(), &context);
             assert_eq!(asked.set().send().len(), keys.len());
             waiting.wait(&asked, waiter);
         };

@@ -205,7 +205,7 @@ impl Actor {
             }
             Order::Answer(call, answer) => {
                 self.asks.remove(&call);
-                self.handle(Input::Answer(call, answer.map_err(|it| error_object(&it))));
+                self.handle(Input::Answer(call, answer.map_err(|error| error_object(&error))));
             }
             Order::DeclareRoots => self.handle(Input::DeclareRoots),
             Order::Subscribe { key, what, listener } => {
@@ -237,7 +237,8 @@ impl Actor {
                 Settled::Silent => (),
                 settled => return settled,
             }
-            let in_context = |it| with_context(it, &self.target, &self.exit_info, "subscribe");
+            let in_context =
+                |error| with_context(error, &self.target, &self.exit_info, "subscribe");
             if !self.listeners.settle(clock::now(), &mut self.session, in_context) {
                 return Settled::Silent;
             }
@@ -273,13 +274,14 @@ impl Actor {
                 Output::Done(key, outcome) => {
                     if let Some(waiting) = self.waiting.remove(&key) {
                         // A dropped receiver means that the caller has given up.
-                        let _ =
-                            waiting.reply.send(outcome.map_err(|it| self.in_context(it, "call")));
+                        let _ = waiting
+                            .reply
+                            .send(outcome.map_err(|error| self.in_context(error, "call")));
                     }
                 }
                 Output::Progress(key, step) => {
                     if let Some(on_progress) =
-                        self.waiting.get(&key).and_then(|it| it.on_progress.as_ref())
+                        self.waiting.get(&key).and_then(|waiting| waiting.on_progress.as_ref())
                     {
                         on_progress(step);
                     }

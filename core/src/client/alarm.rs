@@ -48,7 +48,7 @@ mod tests {
         assert!(!rings(&mut alarm, None));
         assert!(!rings(&mut alarm, Some(now + hour)));
         assert!(!rings(&mut alarm, Some(now + 2 * hour)));
-        assert_eq!(alarm.set.as_ref().map(|it| it.deadline()), Some(now + hour));
+        assert_eq!(alarm.set.as_ref().map(|sleep| sleep.deadline()), Some(now + hour));
         alarm.ring(Some(now)).await;
         assert!(!rings(&mut alarm, None), "it rings once");
         alarm.ring(Some(now)).await;

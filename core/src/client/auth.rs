@@ -9,7 +9,7 @@
 //! # async fn sign_in() -> Result<(), gudgeon::Error> {
 //! let auth = OAuth::new(|oauth| oauth.store = Store::File("tokens.json".into()));
 //! let client = Client::builder(Target::url("https://shelf.example.com/mcp")?)
-//!     .options(|it| it.auth = Some(auth.into()))
+//!     .options(|options| options.auth = Some(auth.into()))
 //!     .connect()
 //!     .await?;
 //! # Ok(())
@@ -95,7 +95,7 @@ impl Auth {
         network: &Network,
         on_step: Option<OnStep>,
     ) -> Result<Arc<Authorizer>, Error> {
-        let url = url.filter(|it| matches!(it.scheme(), Scheme::Http | Scheme::Https));
+        let url = url.filter(|url| matches!(url.scheme(), Scheme::Http | Scheme::Https));
         let url = url.ok_or_else(|| {
             Error::misuse(
                 "auth: the server is not at an http or https URL, so no credentials can be sent",
@@ -116,7 +116,7 @@ impl Auth {
             Self::WorkloadIdentity(it) => it.sign_in()?,
         };
         sign_in.on_step = on_step;
-        sign_in.client_name = Some(options.info.name.clone()).filter(|it| !it.is_empty());
+        sign_in.client_name = Some(options.info.name.clone()).filter(|name| !name.is_empty());
         Ok(Arc::new(Authorizer::of_sign_in(&resource(url), sign_in, network.clone())))
     }
 }
@@ -142,7 +142,8 @@ fn resource(url: &Url) -> String {
 /// ```
 /// use gudgeon::{Client, client::auth::Auth};
 ///
-/// let client = Client::builder("https://shelf.example.com/mcp").options(|it| it.auth = Some("s3cret".into()));
+/// let client =
+///     Client::builder("https://shelf.example.com/mcp").options(|options| options.auth = Some("s3cret".into()));
 /// assert!(matches!(Auth::from("oauth"), Auth::OAuth(_)));
 /// ```
 impl From<&str> for Auth {

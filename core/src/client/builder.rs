@@ -145,9 +145,9 @@ impl ClientBuilder {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), gudgeon::Error> {
     /// # let server = Server::new("shelf");
-    /// let builder = Client::builder(&server).options(|it| {
-    ///     it.revisions = vec![Revision::V2025_11_25];
-    ///     it.timeout = Some(Duration::from_secs(10));
+    /// let builder = Client::builder(&server).options(|options| {
+    ///     options.revisions = vec![Revision::V2025_11_25];
+    ///     options.timeout = Some(Duration::from_secs(10));
     /// });
     /// let client = builder.connect().await?;
     /// assert_eq!(client.server().revision, Revision::V2025_11_25);
@@ -288,7 +288,7 @@ impl ClientBuilder {
     #[must_use]
     pub fn for_group(mut self) -> Self {
         self.keeps_trying = true;
-        self.options(|it| it.restart = true)
+        self.options(|options| options.restart = true)
     }
 
     /// Begins each line that the server's process writes to standard error with this name, because several servers write there.
@@ -450,7 +450,7 @@ where
         let callback = Arc::clone(&callback);
         Box::pin(async move {
             let params = peer::read("the server's question", &question.params)?;
-            callback(params).await.map(|it| json::to_raw(&it))
+            callback(params).await.map(|answer| json::to_raw(&answer))
         })
     })
 }

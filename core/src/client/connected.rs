@@ -156,7 +156,7 @@ impl Connector {
         });
         *lock(&self.revision) = Some(connected.connection.describe().revision);
         if self.hooks.list_changed.is_some() {
-            let wait = time_left().map_or(LISTEN_TIME, |it| it.min(LISTEN_TIME));
+            let wait = time_left().map_or(LISTEN_TIME, |left| left.min(LISTEN_TIME));
             connected.listen_to_lists(Arc::clone(&self.hooks), self.options.timeout, wait).await;
         }
         if let Some(level) = level {
@@ -182,8 +182,8 @@ impl Connected {
 
     /// Expects the tools of an earlier connection to the server, until they are listed.
     pub(super) fn expect_tools_of(&self, earlier: &Self) {
-        let expected = earlier.with_tools(|it| it.expected());
-        self.with_tools(|it| it.expect(expected));
+        let expected = earlier.with_tools(|tools| tools.expected());
+        self.with_tools(|tools| tools.expect(expected));
     }
 
     /// Replaces the roots, and notifies a legacy server.

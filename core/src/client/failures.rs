@@ -86,7 +86,7 @@ mod tests {
             ErrorKind::Cancelled,
             ErrorKind::Misuse,
         ] {
-            assert!(table.iter().any(|it| it["error"]["kind"] == kind.as_str()), "{kind:?}");
+            assert!(table.iter().any(|row| row["error"]["kind"] == kind.as_str()), "{kind:?}");
         }
     }
 

@@ -81,7 +81,7 @@ impl Listeners {
                 Output::Cancel(key) => session.handle(now, SessionInput::Cancel(key, None)),
                 Output::Opened(key) => {
                     let listener = self.listeners.get_mut(&key);
-                    if let Some(opened) = listener.and_then(|it| it.opened.take()) {
+                    if let Some(opened) = listener.and_then(|listener| listener.opened.take()) {
                         // A caller that has given up cancels the subscription itself.
                         let _ = opened.send(Ok(()));
                     }

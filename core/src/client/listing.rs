@@ -38,7 +38,7 @@ impl Connected {
                 (pages, next)
             })
             .await;
-            cursor = next.map_err(|it| self.name(it))?;
+            cursor = next.map_err(|error| self.name(error))?;
             call.next_page();
             self.check_count(kind.method(), pages.objects())?;
             if cursor.is_none() {
@@ -61,7 +61,7 @@ impl Connected {
         let (result, _) = self.send_or_reuse(kind.method(), &params, call).await?;
         let bytes = result.get().len();
         let page = off_thread_if_large(bytes, move || Page::read(kind, &result)).await;
-        let Page { items, next_cursor } = page.map_err(|it| self.name(it))?;
+        let Page { items, next_cursor } = page.map_err(|error| self.name(error))?;
         let is_all = is_first && next_cursor.is_none();
         let items = self.learn(kind, items, bytes, is_all).await;
         let page = Page { items, next_cursor };
@@ -80,17 +80,17 @@ impl Connected {
         if kind != ListKind::Tools {
             return items;
         }
-        let version = self.with_tools(|it| it.version());
+        let version = self.with_tools(|tools| tools.version());
         let is_mirrored = self.connection.mirrors();
         let (items, listed) = off_thread_if_large(bytes, move || {
             let listed = ListedTools::read(&mut items, is_mirrored);
             (items, listed)
         })
         .await;
-        self.with_tools(|it| {
+        self.with_tools(|tools| {
             // With another version, the list has changed meanwhile.
-            if it.version() == version {
-                it.learn(listed, is_complete);
+            if tools.version() == version {
+                tools.learn(listed, is_complete);
             }
         });
         items
@@ -103,7 +103,7 @@ impl Connected {
 
     /// Lists the tools if this one is unknown. A failure does not fail the call.
     pub(super) async fn list_tools_once(&self, name: &str, call: &RunningCall) {
-        if !self.with_tools(|it| it.knows(name))
+        if !self.with_tools(|tools| tools.knows(name))
             // Boxed, so that the future of each call does not have the size of a list's.
             && let Err(error) = Box::pin(self.list_all(ListKind::Tools, &call.listing())).await
         {

@@ -118,7 +118,8 @@ impl Client {
     ) -> Result<Reply, Error> {
         let method = operation.method().to_owned();
         let params = with_meta(&operation.params()?, options.meta.as_ref());
-        let params = serde_json::from_str(&params).map_err(|it| Error::misuse(it.to_string()))?;
+        let params =
+            serde_json::from_str(&params).map_err(|error| Error::misuse(error.to_string()))?;
         let layers = self.middleware.layers(&method);
         let (client, sent) = (self.clone(), Mutex::default());
         let chain = Arc::new(Chain { layers, client, operation, options, sent });
@@ -160,7 +161,7 @@ impl Client {
         if is_round && Round::read(method, &result).map_err(name)?.is_some() {
             return Ok(Reply { is_input_required: true, ..result.into() });
         }
-        let read = connected.with_tools(|it| it.read_result(tool, &result)).map_err(name)?;
+        let read = connected.with_tools(|tools| tools.read_result(tool, &result)).map_err(name)?;
         if let Some(message) = read.failure.filter(|_| raises_on_error) {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(name(error.with(|details| details.data = Some(result))));

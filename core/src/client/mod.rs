@@ -159,7 +159,7 @@ impl Client {
     /// # async fn main() -> Result<(), gudgeon::Error> {
     /// # let server = Server::new("greeter").tool("greet", || async { "hello" });
     /// # let client = Client::connect(&server).await?;
-    /// let hurried = client.with_options(|it| it.timeout = Some(std::time::Duration::from_secs(5)));
+    /// let hurried = client.with_options(|options| options.timeout = Some(std::time::Duration::from_secs(5)));
     /// let greeting = hurried.call_tool("greet", ()).await?;
     /// # Ok(())
     /// # }
@@ -314,7 +314,7 @@ impl Client {
     pub async fn request(&self, method: &str, params: impl Serialize) -> Result<Raw, Error> {
         let params = object("params", &params)?;
         let operation = Operation::Request { method: method.to_owned(), params };
-        self.call(operation, self.options.clone()).await.map(|it| it.result)
+        self.call(operation, self.options.clone()).await.map(|reply| reply.result)
     }
 
     /// Sends a notification with any method. One that the specification defines but the negotiated revision lacks is
@@ -368,8 +368,8 @@ impl ToolResult {
             Some(data) => serde_json::from_str(data),
             None => self.text_data(),
         };
-        parsed.map_err(|it| {
-            let message = format!("the tool's result does not have the requested type: {it}");
+        parsed.map_err(|error| {
+            let message = format!("the tool's result does not have the requested type: {error}");
             Error::new(ErrorKind::Misuse, message)
         })
     }
@@ -394,7 +394,7 @@ impl ToolResult {
     /// Returns all text blocks, joined by newlines.
     pub fn text(&self) -> String {
         let blocks = self.result.content.iter();
-        let texts = blocks.filter_map(|it| match it {
+        let texts = blocks.filter_map(|block| match block {
             ContentBlock::Text(text) => Some(text.text.as_str()),
             _ => None,
         });
@@ -419,7 +419,7 @@ impl Deref for ToolResult {
 
 /// Serializes a value as a JSON object; `()` and `None` become `None`.
 fn object(what: &str, value: &impl Serialize) -> Result<Option<Raw>, Error> {
-    let raw = exact::to_raw(value, what).map_err(|it| Error::misuse(it.to_string()))?;
+    let raw = exact::to_raw(value, what).map_err(|error| Error::misuse(error.to_string()))?;
     match raw.get().as_bytes().first() {
         Some(b'n') => Ok(None),
         Some(b'{') => Ok(Some(raw)),

@@ -54,11 +54,11 @@ pub(super) fn complete_params(
 }
 
 pub(super) fn expand(template: &str, variables: &Raw) -> Result<String, Error> {
-    let template =
-        UriTemplate::parse(template).map_err(|it| Error::misuse(format!("{template:?}: {it}")))?;
+    let template = UriTemplate::parse(template)
+        .map_err(|error| Error::misuse(format!("{template:?}: {error}")))?;
     let values: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
-        .map_err(|it| Error::misuse(format!("variables must be an object: {it}")))?;
-    let unknown = values.keys().find(|it| !template.variables().any(|known| known == *it));
+        .map_err(|error| Error::misuse(format!("variables must be an object: {error}")))?;
+    let unknown = values.keys().find(|name| !template.variables().any(|known| known == *name));
     if let Some(unknown) = unknown {
         return Err(Error::misuse(format!(
             "the template {:?} has no variable {unknown:?}",

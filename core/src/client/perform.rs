@@ -78,7 +78,7 @@ impl Connected {
             }
             Operation::Complete { .. } => {
                 let result = self.send(Method::Complete, &operation.params()?, call).await?;
-                operation.of_result(&result).map(Into::into).map_err(|it| self.name(it))
+                operation.of_result(&result).map(Into::into).map_err(|error| self.name(error))
             }
             Operation::SetLogLevel(_) | Operation::Ping | Operation::Request { .. } => {
                 let method = MethodName::parse(operation.method());
@@ -95,8 +95,8 @@ impl Connected {
     ) -> Result<Reply, Error> {
         if self.validate {
             self.list_tools_once(name, call).await;
-            let given = arguments.map_or("{}", |it| it.get());
-            self.check_arguments(name, given, call).await.map_err(|it| self.name(it))?;
+            let given = arguments.map_or("{}", |arguments| arguments.get());
+            self.check_arguments(name, given, call).await.map_err(|error| self.name(error))?;
         }
         let params = tool_params(name, arguments);
         let result = self.rounds(Asked::Tool(name), &params, call).await?;
@@ -115,10 +115,10 @@ impl Connected {
         call: &RunningCall,
     ) -> Result<Reply, Error> {
         let read = |tools: &mut KnownTools| tools.read_result(name, &result);
-        let mut verdict = self.with_tools(read).map_err(|it| self.name(it))?;
+        let mut verdict = self.with_tools(read).map_err(|error| self.name(error))?;
         if verdict.needs_schema {
             self.list_tools_once(name, call).await;
-            verdict = self.with_tools(read).map_err(|it| self.name(it))?;
+            verdict = self.with_tools(read).map_err(|error| self.name(error))?;
         }
         if let Some(message) = verdict.failure.filter(|_| call.raises_on_error()) {
             let error = Error::new(ErrorKind::Tool, message);
@@ -154,7 +154,9 @@ impl Connected {
         size: usize,
         call: &RunningCall,
     ) -> Result<(), Error> {
-        let Some(schema) = self.with_tools(|it| it.output_schema(name)) else { return Ok(()) };
+        let Some(schema) = self.with_tools(|tools| tools.output_schema(name)) else {
+            return Ok(());
+        };
         let may_be_text = !self.connection.describe().spoken().has_structured_content();
         if schema.is_quick() && size <= MAX_CHECKED_HERE {
             return peer::check_result(name, &schema, result, may_be_text);
@@ -170,7 +172,7 @@ impl Connected {
         given: &str,
         call: &RunningCall,
     ) -> Result<(), Error> {
-        let Some(schema) = self.with_tools(|it| it.input_schema(name)) else { return Ok(()) };
+        let Some(schema) = self.with_tools(|tools| tools.input_schema(name)) else { return Ok(()) };
         if schema.is_quick() && given.len() <= MAX_CHECKED_HERE {
             return peer::check_arguments(name, &schema, given);
         }
@@ -185,7 +187,8 @@ impl Connected {
             return self.send(Method::CallTool, params, call).await;
         }
         self.list_tools_once(name, call).await;
-        self.with_tools(|it| it.check_mirrored(name, params)).map_err(|it| self.name(it))?;
+        self.with_tools(|tools| tools.check_mirrored(name, params))
+            .map_err(|error| self.name(error))?;
         match self.send(Method::CallTool, params, call).await {
             // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
             Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
@@ -237,7 +240,7 @@ impl Connected {
     ) -> Result<Raw, Error> {
         let method = what.method();
         for _ in 0..self.max_rounds {
-            let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
+            let round = Round::read(method.as_str(), &result).map_err(|error| self.name(error))?;
             let Some(round) = round else { return Ok(result) };
             let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
             let asked = async {
@@ -253,10 +256,10 @@ impl Connected {
                 error = call.expired(method) => return Err(self.name(error)),
             };
             call.restart();
-            let params = round.params(params, &answers.map_err(|it| self.name(it))?);
+            let params = round.params(params, &answers.map_err(|error| self.name(error))?);
             result = self.send_round(what, &params, call).await?;
         }
-        if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
+        if Round::read(method.as_str(), &result).map_err(|error| self.name(error))?.is_none() {
             return Ok(result);
         }
         let limit = self.max_rounds;

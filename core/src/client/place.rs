@@ -56,7 +56,8 @@ impl Place {
         let reader = Reader(language);
         let own = reader.headers(&parse(headers)?)?;
         let mut read = reader.read(&parse(given)?)?;
-        read.headers.retain(|(name, _)| !own.iter().any(|(it, _)| it.eq_ignore_ascii_case(name)));
+        read.headers
+            .retain(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
         read.headers.extend(own);
         read.checked()
     }
@@ -95,9 +96,9 @@ impl Place {
 
     /// Sets the options of a client that belong to this server.
     pub(crate) fn configure(&self, builder: ClientBuilder) -> ClientBuilder {
-        builder.options(|it| {
-            it.headers.clone_from(&self.headers);
-            it.restart = self.restarts;
+        builder.options(|options| {
+            options.headers.clone_from(&self.headers);
+            options.restart = self.restarts;
         })
     }
 
@@ -171,7 +172,7 @@ impl Reader {
             return Problem::not_allowed(error);
         }
         let text = &*without_secrets(text);
-        let is_script = !text.contains(' ') && SCRIPTS.iter().any(|it| text.ends_with(it));
+        let is_script = !text.contains(' ') && SCRIPTS.iter().any(|ending| text.ends_with(ending));
         let fix = if self.is_python() && is_script {
             format!("to run that file, write Path({})", quoted(text))
         } else if let Some(url) = Url::with_scheme(text) {

@@ -64,7 +64,8 @@ impl Questions {
             Some(_) => vec!["form", "url"],
             None => Vec::new(),
         };
-        self.may_use_tools = capabilities.sampling.as_ref().is_some_and(|it| it.tools.is_some());
+        self.may_use_tools =
+            capabilities.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some());
         capabilities
     }
 
@@ -93,7 +94,7 @@ impl Questions {
     /// "Safe URL Handling").
     fn check_elicitation(&self, params: &Raw) -> Result<(), Error> {
         let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
-        let mode = params.get("mode").map_or("form", |it| it.as_str().unwrap_or_default());
+        let mode = params.get("mode").map_or("form", |mode| mode.as_str().unwrap_or_default());
         if !self.modes.contains(&mode) {
             return Err(invalid(format!(
                 "this client did not declare elicitation with mode {mode:?}"
@@ -211,7 +212,7 @@ fn fill(params: &Raw, answer: &Raw) -> Result<Raw, Error> {
 
 /// Errors unless all roots are `file://` URIs (Roots, "Data Types").
 fn check_roots(roots: &[Root]) -> Result<(), Error> {
-    match roots.iter().find(|it| !is_file_uri(&it.uri)) {
+    match roots.iter().find(|root| !is_file_uri(&root.uri)) {
         None => Ok(()),
         Some(Root { uri, .. }) => Err(Error::misuse(format!(
             "a root must be a file:// URI such as \"file:///srv/shelf\", got {uri:?}"
@@ -221,17 +222,19 @@ fn check_roots(roots: &[Root]) -> Result<(), Error> {
 
 /// Errors unless a URL has one of these schemes, and no character that a program might take for the end of the URL.
 fn check_url(url: &str, schemes: &[String]) -> Result<(), String> {
-    if let Some(odd) = url.chars().find(|it| it.is_whitespace() || it.is_control()) {
+    if let Some(odd) =
+        url.chars().find(|character| character.is_whitespace() || character.is_control())
+    {
         return Err(format!("the URL {url:?} contains {odd:?}"));
     }
     let (scheme, rest) = url.split_once(':').unwrap_or_default();
-    if !schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme)) {
+    if !schemes.iter().any(|allowed| allowed.eq_ignore_ascii_case(scheme)) {
         let allowed = schemes.join(", ");
         return Err(format!(
             "this client does not open the URL {url:?}; allowed schemes: {allowed}"
         ));
     }
-    let is_web = ["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    let is_web = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
     if is_web && !rest.starts_with("//") {
         return Err(format!("the URL {url:?} has no host; write {scheme}://host/path"));
     }

@@ -151,7 +151,10 @@ impl Reconnecting {
         }
         let this = Arc::clone(self);
         self.runtime.spawn(boxed(async move {
-            let sent = this.opened(1).await.and_then(|it| it.connection.notify(method, params));
+            let sent = this
+                .opened(1)
+                .await
+                .and_then(|connected| connected.connection.notify(method, params));
             if let Err(error) = sent {
                 tracing::warn!(%error, "a notification could not be sent");
             }
@@ -222,7 +225,7 @@ impl Reconnecting {
         let mut closed = self.is_closed.subscribe();
         tokio::select! {
             () = tokio::time::sleep(delay) => (),
-            _ = closed.wait_for(|it| *it) => (),
+            _ = closed.wait_for(|is_closed| *is_closed) => (),
         }
     }
 
@@ -243,7 +246,7 @@ impl Reconnecting {
             | Operation::SetLogLevel(_)
             | Operation::Ping => Repetition::Allowed,
             Operation::CallTool { name, .. } => {
-                match self.current().with_tools(|it| it.is_repeatable(name)) {
+                match self.current().with_tools(|tools| tools.is_repeatable(name)) {
                     Some(true) => Repetition::Allowed,
                     Some(false) => Repetition::Forbidden,
                     None => Repetition::IfToolAllows(name, options),
@@ -261,14 +264,15 @@ impl Reconnecting {
         attempt: u32,
     ) -> Result<bool, Error> {
         let connected = self.opened(attempt).await?;
-        let within = |limit: Option<Duration>| Some(limit.map_or(LOOKUP, |it| it.min(LOOKUP)));
+        let within =
+            |limit: Option<Duration>| Some(limit.map_or(LOOKUP, |limit| limit.min(LOOKUP)));
         let limits = CallOptions {
             timeout: within(options.timeout),
             max_timeout: within(options.max_timeout),
             ..self.connector.calls()
         };
         connected.list_tools(limits).await?;
-        Ok(connected.with_tools(|it| it.is_repeatable(name)).unwrap_or(false))
+        Ok(connected.with_tools(|tools| tools.is_repeatable(name)).unwrap_or(false))
     }
 }
 

@@ -78,7 +78,7 @@ impl Relay {
             return Err(unsupported());
         }
         let OpenedTarget { wire, .. } =
-            target.reach(&options).await.map_err(|it| options.explain(it))?;
+            target.reach(&options).await.map_err(|error| options.explain(error))?;
         let (revision, initialize, lists) = (Revision::LATEST_LEGACY, None, HashSet::new());
         Ok(Self { wire, tools, revision, initialize, lists })
     }
@@ -87,14 +87,14 @@ impl Relay {
     pub fn send(&mut self, message: Vec<u8>) {
         let sent: Sent<'_> = serde_json::from_slice(&message).unwrap_or_default();
         let method = sent.method.as_deref().and_then(Method::parse);
-        match (method, sent.id.and_then(|it| it.get().parse().ok())) {
+        match (method, sent.id.and_then(|id| id.get().parse().ok())) {
             (Some(Method::Initialize), id) => self.initialize = id,
             (Some(Method::ListTools), Some(id)) => drop(self.lists.insert(id)),
             _ => (),
         }
         // A revision that is not known gets the error that belongs to it from the server.
-        let named = sent.params.and_then(|it| it.meta?.version);
-        let revision = named.map(|it| Revision::parse(&it).unwrap_or(Revision::LATEST));
+        let named = sent.params.and_then(|params| params.meta?.version);
+        let revision = named.map(|version| Revision::parse(&version).unwrap_or(Revision::LATEST));
         let spoken = Spoken::new(revision.unwrap_or(self.revision), None);
         self.wire.send(message, spoken);
     }

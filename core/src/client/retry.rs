@@ -23,7 +23,7 @@ const MAX_DELAY: Duration = Duration::from_secs(5);
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), gudgeon::Error> {
 /// # let server = Server::new("shelf");
-/// let client = Client::builder(&server).options(|it| it.retry.attempts = 10).connect().await?;
+/// let client = Client::builder(&server).options(|options| options.retry.attempts = 10).connect().await?;
 /// # client.close().await;
 /// # Ok(())
 /// # }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn delays_grow_to_a_maximum_and_differ_by_a_fifth() {
-        let delays: Vec<_> = (1..=6).map(|it| delay(it).as_millis()).collect();
+        let delays: Vec<_> = (1..=6).map(|attempt| delay(attempt).as_millis()).collect();
         assert_eq!(delays, [100, 300, 900, 2700, 5000, 5000]);
         assert_eq!(delay(u32::MAX), MAX_DELAY);
         let second = Duration::from_secs(1);
@@ -164,7 +164,8 @@ mod tests {
         let io = |kind: io::ErrorKind| {
             Error::new(ErrorKind::Connect, "m").caused_by(io::Error::from(kind))
         };
-        let through_proxy = |it: Error| Error::new(ErrorKind::Connect, "the proxy").caused_by(it);
+        let through_proxy =
+            |cause: Error| Error::new(ErrorKind::Connect, "the proxy").caused_by(cause);
         for (error, expected) in [
             (error(ErrorKind::Lost, None), true),
             (error(ErrorKind::Lost, Some(503)), true),

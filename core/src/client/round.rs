@@ -35,7 +35,8 @@ impl Client {
     /// let mut capabilities = gudgeon::protocol::ClientCapabilities::default();
     /// capabilities.elicitation = Some(Default::default());
     /// let server = Server::new("greeter").tool("greet", greet);
-    /// let client = Client::builder(&server).options(|it| it.capabilities = capabilities).connect().await?;
+    /// let client =
+    ///     Client::builder(&server).options(|options| options.capabilities = capabilities).connect().await?;
     /// let first = client.call_tool_round("greet", (), (), None).await?;
     /// let ToolRound::InputRequired(asked) = first else { panic!("it asks first") };
     /// let answers = json!({"elicit-1": {"action": "accept", "content": {"value": "Eve"}}});

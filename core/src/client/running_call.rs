@@ -113,7 +113,7 @@ impl RunningCall {
 
 /// Waits until a time limit has passed, and returns the error.
 async fn passed(limit: Option<Duration>, since: Instant, method: Method) -> Error {
-    match limit.and_then(|it| Some((it, since.checked_add(it)?))) {
+    match limit.and_then(|limit| Some((limit, since.checked_add(limit)?))) {
         Some((limit, end)) => {
             sleep_until(end.into()).await;
             took_too_long(method.as_str(), limit)

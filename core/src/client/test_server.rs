@@ -38,7 +38,7 @@ use crate::{
 /// let server = Server::new("shelf").tool("remove", remove);
 /// for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
 ///     let tested = TestServer::from(&server).answer("Delete it?", false).replay();
-///     let client = Client::builder(tested).options(|it| it.revisions = vec![revision]).connect().await?;
+///     let client = Client::builder(tested).options(|options| options.revisions = vec![revision]).connect().await?;
 ///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
 /// }
 /// # Ok(())
@@ -122,9 +122,9 @@ fn answer(answers: &BTreeMap<String, Value>, question: &Question) -> Result<Raw,
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let messages = messages(question.method, &params);
     let mut names = question.key.as_deref().into_iter().chain(messages.iter().copied());
-    let Some(answer) = names.find_map(|it| answers.get(it)) else {
-        let known: Vec<_> = answers.keys().map(|it| format!("{it:?}")).collect();
-        let asked = question.key.as_ref().map(|it| format!(" (key {it:?})")).unwrap_or_default();
+    let Some(answer) = names.find_map(|name| answers.get(name)) else {
+        let known: Vec<_> = answers.keys().map(|name| format!("{name:?}")).collect();
+        let asked = question.key.as_ref().map(|key| format!(" (key {key:?})")).unwrap_or_default();
         let problem = format!(
             "there is no answer for {:?}{asked}; there are answers for {}",
             messages.first().copied().unwrap_or_default(),
@@ -152,7 +152,7 @@ fn messages(method: Method, params: &Value) -> Vec<&str> {
         Method::Elicit => params["message"].as_str().into_iter().collect(),
         Method::CreateMessage => {
             let said = params["messages"].as_array().into_iter().flatten().rev();
-            said.filter_map(|it| it["content"]["text"].as_str()).collect()
+            said.filter_map(|message| message["content"]["text"].as_str()).collect()
         }
         _ => vec!["roots"],
     }
@@ -164,7 +164,7 @@ fn elicited(params: &Value, answer: &Value) -> Value {
         return json!({ "action": action });
     }
     let fields = params["requestedSchema"]["properties"].as_object();
-    let mut names = fields.into_iter().flat_map(|it| it.keys());
+    let mut names = fields.into_iter().flat_map(|fields| fields.keys());
     match (answer.is_object(), names.next(), names.next()) {
         // Such a form has no fields: it asks only for consent.
         (false, None, None) if *answer == Value::Bool(true) => json!({"action": "accept"}),
@@ -185,7 +185,7 @@ fn sampled(answer: &Value) -> Value {
 }
 
 fn rooted(answer: &Value) -> Value {
-    let roots = answer.as_array().into_iter().flatten().map(|it| match it {
+    let roots = answer.as_array().into_iter().flatten().map(|value| match value {
         Value::String(uri) => json!({ "uri": uri }),
         root => root.clone(),
     });

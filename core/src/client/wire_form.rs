@@ -27,7 +27,8 @@ impl Operation {
                 with_answers(&params, answers.as_deref(), state.as_deref())
             }
             Self::ReadResource { uri, variables } => {
-                let expanded = variables.as_ref().map(|it| expand(uri, it)).transpose()?;
+                let expanded =
+                    variables.as_ref().map(|variables| expand(uri, variables)).transpose()?;
                 let uri = expanded.as_ref().unwrap_or(uri);
                 let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
                 params.member("uri", uri);
@@ -38,7 +39,7 @@ impl Operation {
             }
             Self::SetLogLevel(level) => format!(r#"{{"level":{:?}}}"#, level.as_str()),
             Self::Request { params, .. } => {
-                params.as_deref().map_or("{}", |it| it.get()).to_owned()
+                params.as_deref().map_or("{}", |params| params.get()).to_owned()
             }
         })
     }
@@ -104,8 +105,8 @@ impl Operation {
     pub(super) fn of_result(&self, result: &Raw) -> Result<Raw, Error> {
         let method = self.method();
         match self {
-            Self::List(kind) => Page::read(*kind, result).map(|it| json::to_raw(&it.items)),
-            Self::ListPage(kind, _) => Page::read(*kind, result).map(|it| it.to_json()),
+            Self::List(kind) => Page::read(*kind, result).map(|page| json::to_raw(&page.items)),
+            Self::ListPage(kind, _) => Page::read(*kind, result).map(|page| page.to_json()),
             Self::Complete { .. } => {
                 let read: CompleteResult = peer::read(method, result)?;
                 Ok(json::to_raw(&read.completion))
@@ -132,11 +133,11 @@ impl<'a> Given<'a> {
 
     /// Removes a param; one that is null counts as missing.
     fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Error> {
-        let Some(at) = self.members.0.iter().position(|(it, _)| it == name) else {
+        let Some(at) = self.members.0.iter().position(|(key, _)| key == name) else {
             return Ok(None);
         };
         let (_, value) = self.members.0.remove(at);
-        serde_json::from_str(value.get()).map_err(|it| self.wrong(name, &it.to_string()))
+        serde_json::from_str(value.get()).map_err(|error| self.wrong(name, &error.to_string()))
     }
 
     fn need<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, Error> {
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn results_are_read_as_they_were_written() {
-        let operations: Vec<_> = operations().into_iter().map(|(it, _)| it).collect();
+        let operations: Vec<_> = operations().into_iter().map(|(operation, _)| operation).collect();
         for (operation, outcome, result) in [
             (&operations[0], r#"[{"name":"a"}]"#, r#"{"tools":[{"name":"a"}]}"#),
             (

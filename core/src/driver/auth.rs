@@ -207,7 +207,8 @@ impl AuthServer {
                     self.store(ticket, operation);
                 }
                 AuthOutput::Verify { ticket, method, token } => {
-                    let request = state.waiting.get(&ticket).and_then(|it| it.request.clone());
+                    let request =
+                        state.waiting.get(&ticket).and_then(|waiter| waiter.request.clone());
                     drop(state);
                     let this = Weak::clone(&self.this);
                     let running = Arc::clone(&self.running).try_acquire_owned();
@@ -246,7 +247,7 @@ impl AuthServer {
             operation,
             Replier::new(move |reply| {
                 if let Some(server) = this.upgrade() {
-                    server.storing().retain(|(it, _)| *it != ticket);
+                    server.storing().retain(|(other, _)| *other != ticket);
                     server.handle(AuthInput::Stored(ticket, reply));
                 }
             }),
@@ -322,7 +323,7 @@ pub(crate) async fn authenticate_upgrade(
         None => Err(Refused::Unidentified),
         Some(auth) => auth.authenticate(&unauthenticated, &head.headers, remote).await,
     };
-    let refuse = |it| admission.refuse_unauthenticated(head, &unauthenticated, &it);
+    let refuse = |refused| admission.refuse_unauthenticated(head, &unauthenticated, &refused);
     decision.map(Some).map_err(refuse)
 }
 
@@ -352,7 +353,7 @@ mod tests {
     }
 
     fn begin(server: &AuthServer) -> Begun {
-        let part = |it: Value| URL_SAFE_NO_PAD.encode(it.to_string());
+        let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let claims = json!({ "iss": "https://as.example.com", "aud": RESOURCE, "sub": "ada",
             "exp": clock::unix() + 300 });
         let head = part(json!({ "alg": "EdDSA", "kid": "one" }));

@@ -88,7 +88,7 @@ impl AuthServer {
             }
             Some(ProxyStep::Wait(_)) | None => Response::unavailable("there is no OAuth proxy"),
         };
-        let waiting = refreshed.and_then(|it| self.proxied.lock().waiting.remove(&it));
+        let waiting = refreshed.and_then(|digest| self.proxied.lock().waiting.remove(&digest));
         for mut waiting in waiting.into_iter().flatten() {
             self.proxied.lock().shares.remove(waiting.client);
             waiting.deliver(response.clone());

@@ -89,7 +89,7 @@ impl EndpointServer {
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
-            auth: admission.auth_config().and_then(|it| AuthServer::new(it, keys).ok()),
+            auth: admission.auth_config().and_then(|config| AuthServer::new(config, keys).ok()),
             admission,
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint, Arc::clone(&backlog))),
@@ -335,17 +335,17 @@ impl EndpointServer {
 
     /// Waits while so much is unanswered that no more messages of this connection should be read.
     pub async fn has_room(&self, connection: ConnectionId) {
-        self.until(|it| !it.is_full_for(connection)).await;
+        self.until(|endpoint| !endpoint.is_full_for(connection)).await;
     }
 
     /// Waits while anything that came on this connection is unanswered.
     pub async fn has_answered(&self, connection: ConnectionId) {
-        self.until(|it| it.has_answered(connection)).await;
+        self.until(|endpoint| endpoint.has_answered(connection)).await;
     }
 
     /// Waits while anything is in flight.
     pub async fn is_idle(&self) {
-        self.until(|it| it.in_flight() == 0).await;
+        self.until(|endpoint| endpoint.in_flight() == 0).await;
     }
 
     async fn until(&self, is_so: impl Fn(&Endpoint) -> bool) {
@@ -418,7 +418,7 @@ impl EndpointServer {
 
     /// Runs the computations of a step without the lock.
     pub fn finish(&self, step: Step) -> Work {
-        step.finish(|it| self.begin(|_| (), EndpointInput::Computed(it)))
+        step.finish(|computed| self.begin(|_| (), EndpointInput::Computed(computed)))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, EndpointState> {

@@ -122,7 +122,7 @@ impl EndpointState {
             }
         }
         let deadline = self.deadline();
-        if deadline.is_some_and(|it| self.armed.is_none_or(|armed| it < armed)) {
+        if deadline.is_some_and(|deadline| self.armed.is_none_or(|armed| deadline < armed)) {
             self.armed = deadline;
             step.work.wake = deadline;
         }

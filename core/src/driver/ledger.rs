@@ -67,7 +67,7 @@ fn max_connections() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     #[cfg(not(unix))]
     let files = None;
-    let files = files.and_then(|it: u64| it.try_into().ok()).unwrap_or(MAX_FILES);
+    let files = files.and_then(|limit: u64| limit.try_into().ok()).unwrap_or(MAX_FILES);
     files.min(MAX_FILES) / 4 * 3
 }
 

@@ -89,7 +89,7 @@ impl Default for ReadBuffer {
 pub(super) fn widen(pipe: &impl std::os::fd::AsFd) {
     use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 
-    if fcntl_getpipe_size(pipe).is_ok_and(|it| it < WIDE) {
+    if fcntl_getpipe_size(pipe).is_ok_and(|size| size < WIDE) {
         let _ = fcntl_setpipe_size(pipe, WIDE);
     }
 }

@@ -166,11 +166,11 @@ mod tests {
             pieces.set(pieces.get() + 1);
             pieces.get() <= 2
         };
-        let rest = backlog().write(&"ä".repeat(3 * SURE_WRITE), has_room, |it| {
-            written.borrow_mut().push_str(it);
+        let rest = backlog().write(&"ä".repeat(3 * SURE_WRITE), has_room, |text| {
+            written.borrow_mut().push_str(text);
         });
         assert_eq!(written.borrow().len(), 2 * SURE_WRITE);
-        assert_eq!(rest.map(|it| it.len()), Some(4 * SURE_WRITE));
+        assert_eq!(rest.map(|rest| rest.len()), Some(4 * SURE_WRITE));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         for number in 0..MAX_WAITING {
             assert_eq!(backlog.take(), Some(number.to_string()));
         }
-        assert!(backlog.take().is_some_and(|it| it.starts_with("7 log messages were dropped")));
+        assert!(backlog.take().is_some_and(|text| text.starts_with("7 log messages were dropped")));
         assert_eq!(backlog.take(), None);
     }
 

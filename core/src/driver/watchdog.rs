@@ -116,7 +116,7 @@ impl Shutdown {
 
     /// Returns the status with which the process must end now.
     fn expired(&self, now: Instant) -> Option<i32> {
-        let is_expired = self.deadline.is_some_and(|it| it <= now);
+        let is_expired = self.deadline.is_some_and(|deadline| deadline <= now);
         self.cause.filter(|_| is_expired).map(Cause::status)
     }
 
@@ -316,12 +316,12 @@ impl Shared {
     fn wait(&self) {
         let mut state = self.lock();
         // Calls that were cancelled meanwhile are not among those that run at the deadline.
-        let at_first = state.names.as_ref().map(|it| it()).unwrap_or_default();
+        let at_first = state.names.as_ref().map(|names| names()).unwrap_or_default();
         loop {
             let now = clock::now();
             if let Some(status) = state.shutdown.expired(now) {
-                if state.is_needed.as_ref().is_none_or(|it| it()) {
-                    let last = state.names.as_ref().map(|it| it()).unwrap_or_default();
+                if state.is_needed.as_ref().is_none_or(|is_needed| is_needed()) {
+                    let last = state.names.as_ref().map(|names| names()).unwrap_or_default();
                     let running = if last.is_empty() { at_first } else { last };
                     if let Some(message) = state.shutdown.message(&running) {
                         stderr::try_write(&message);
@@ -336,7 +336,8 @@ impl Shared {
             if let Some(message) = state.shutdown.announcement(&at_first) {
                 stderr::try_write(&message);
             }
-            let left = state.shutdown.deadline.map(|it| it.saturating_duration_since(now));
+            let left =
+                state.shutdown.deadline.map(|deadline| deadline.saturating_duration_since(now));
             state = match left {
                 Some(left) => {
                     self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0

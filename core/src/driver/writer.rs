@@ -51,7 +51,7 @@ struct Piece {
 
 impl Queue {
     fn push(&mut self, frame: Vec<u8>) {
-        let fits = |it: &Piece| it.bytes.len() + frame.len() < PIECE;
+        let fits = |piece: &Piece| piece.bytes.len() + frame.len() < PIECE;
         let joins = self.pieces.back().is_some_and(fits);
         if !joins {
             let bytes = match frame.len() < PIECE {
@@ -280,9 +280,9 @@ mod tests {
             writer.push(frame.to_vec());
         }
         let queue = writer.shared.lock();
-        let sizes: Vec<_> = queue.pieces.iter().map(|it| it.bytes.len()).collect();
+        let sizes: Vec<_> = queue.pieces.iter().map(|piece| piece.bytes.len()).collect();
         assert_eq!(sizes, [4, 100_001, 100_001, 4]);
-        assert!(queue.pieces.iter().map(|it| it.bytes.capacity()).sum::<usize>() < 201_000);
+        assert!(queue.pieces.iter().map(|piece| piece.bytes.capacity()).sum::<usize>() < 201_000);
     }
 
     #[test]

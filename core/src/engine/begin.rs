@@ -139,7 +139,7 @@ impl Engine {
         let Start { job, context, replay, read } = start;
         let Job { handler, input, result_builder, timeout, middleware_frame } = job;
         let run = self.calls.begin_run(origin.call);
-        let deadline = timeout.and_then(|it| now.checked_add(it));
+        let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
         let (wire, joined) = (context.wire(), Vec::new());
         let running = Running { run, result_builder, turn, timeout, wire, replay, read, joined };
         self.calls.put(origin, weight, deadline, State::Running(running));
@@ -159,7 +159,7 @@ impl Engine {
         let Some(next) = self.lines.leave(&tool) else { return };
         let Some(call) = self.calls.get(next) else { return self.leave(now, Some(tool)) };
         let origin = call.origin(next);
-        match self.calls.remove(next).map(|it| (it.weight, it.state)) {
+        match self.calls.remove(next).map(|call| (call.weight, call.state)) {
             Some((weight, State::Queued(queued))) => match *queued {
                 Queued::Start(start) => self.start(now, origin, start, Some(tool)),
                 Queued::Answered(suspended) => {
@@ -208,7 +208,7 @@ impl Opening {
         RequestScope {
             visibility,
             principal: context.principal.as_deref(),
-            headers: context.http.as_deref().map(|it| &it.headers),
+            headers: context.http.as_deref().map(|facts| &facts.headers),
             is_remote: is_remote(context),
             checks_headers: context.checks_headers,
             cursors,

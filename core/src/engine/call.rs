@@ -84,7 +84,7 @@ impl CallTable {
         let Origin { call: id, peer, key, client } = origin;
         let call = Call { peer, key, client, weight, deadline, state };
         let after = call.load();
-        self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
+        self.deadlines.extend(deadline.map(|deadline| Reverse((deadline, id))));
         if let Some(replaced) = self.calls.insert(id, call) {
             self.subtract(replaced.client, replaced.load());
         }
@@ -123,7 +123,7 @@ impl CallTable {
             self.add(client, after);
         }
         if deadline != until {
-            self.deadlines.extend(deadline.map(|it| Reverse((it, id))));
+            self.deadlines.extend(deadline.map(|deadline| Reverse((deadline, id))));
             self.remove_stale_deadlines();
         }
         Some(result)
@@ -262,7 +262,7 @@ impl CallTable {
 }
 
 fn is_current(calls: &FxHashMap<CallId, Call>, at: Instant, call: CallId) -> bool {
-    calls.get(&call).is_some_and(|it| it.deadline == Some(at))
+    calls.get(&call).is_some_and(|call| call.deadline == Some(at))
 }
 
 impl Call {
@@ -275,7 +275,7 @@ impl Call {
         let bytes = self.weight;
         match &self.state {
             State::Notified(_) => Load { notifications: 1, bytes, ..Load::default() },
-            State::Suspended(it) => it.load(bytes),
+            State::Suspended(suspended) => suspended.load(bytes),
             State::Running(running) => {
                 let asking = usize::from(running.is_asking());
                 Load { requests: 1, asking, bytes, ..Load::default() }

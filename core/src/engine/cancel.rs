@@ -23,7 +23,9 @@ impl Engine {
             State::AwaitingHost(ticket, _) => self.cancel_host(ticket),
             State::Notified(notified) => self.stop(notified.run),
             State::Joined(joined) => {
-                self.calls.update_running(joined.leader, |it| it.joined.retain(|it| *it != id));
+                self.calls.update_running(joined.leader, |running| {
+                    running.joined.retain(|call| *call != id);
+                });
             }
             State::Running(running) => self.give_up(now, id, (weight, deadline), running),
             State::Suspended(suspended) => {
@@ -103,7 +105,9 @@ impl Engine {
     ) -> Delivery {
         let failure = match is_waiting {
             true => Failure::Unanswered(self.limits().park_ttl.as_secs_f64()),
-            false => Failure::TimedOut(running.timeout.map_or(0.0, |it| it.as_secs_f64())),
+            false => {
+                Failure::TimedOut(running.timeout.map_or(0.0, |timeout| timeout.as_secs_f64()))
+            }
         };
         let fault = self.fault(&running.result_builder, failure);
         self.stop(running.run);
@@ -144,13 +148,13 @@ impl Engine {
             }
         };
         for other in &running.joined {
-            self.calls.update(*other, |it| {
-                if let State::Joined(joined) = &mut it.state {
+            self.calls.update(*other, |call| {
+                if let State::Joined(joined) = &mut call.state {
                     joined.leader = next.call;
                 }
             });
         }
-        if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
+        if let Some(round) = running.replay.as_ref().and_then(|replay| replay.round) {
             self.rounds.claim(round, next.call);
         }
         self.calls.rebind(running.run, next.call);
@@ -159,7 +163,7 @@ impl Engine {
 
     /// Stops a handler whose request was cancelled.
     fn end(&mut self, running: &Running) {
-        if let Some(round) = running.replay.as_ref().and_then(|it| it.round) {
+        if let Some(round) = running.replay.as_ref().and_then(|replay| replay.round) {
             self.rounds.forget(round);
         }
         self.stop(running.run);

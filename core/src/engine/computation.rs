@@ -124,7 +124,7 @@ impl Engine {
         if matches!(reply, Reply::Questions(_)) || !(is_large || self.components.checks_slowly()) {
             return Some(reply);
         }
-        let builder = match self.calls.running(call).map(|it| &it.result_builder) {
+        let builder = match self.calls.running(call).map(|running| &running.result_builder) {
             Some(builder) if is_large || builder.checks_slowly() => builder.clone(),
             _ => return Some(reply),
         };

@@ -43,7 +43,7 @@ impl Lines {
     /// Removes a call from the queue.
     pub(super) fn forget(&mut self, tool: &str, call: CallId) {
         if let Some(line) = self.0.get_mut(tool)
-            && let Some(at) = line.waiting.iter().position(|it| *it == call)
+            && let Some(at) = line.waiting.iter().position(|queued| *queued == call)
         {
             line.waiting.remove(at);
         }

@@ -62,7 +62,7 @@ impl Engine {
         opening: Opening,
     ) -> CallEvent {
         let weight = opening.context.weight;
-        let questions = opening.round.map(|it| self.open_questions(it)).unwrap_or_default();
+        let questions = opening.round.map(|round| self.open_questions(round)).unwrap_or_default();
         let job = DispatchJob {
             components: Arc::clone(&self.components),
             request,
@@ -102,10 +102,12 @@ impl Engine {
 
     /// Returns the questions of the handler that waits for the answers of this round.
     fn open_questions(&self, round: RoundId) -> Vec<Question> {
-        let call = self.rounds.call(round).and_then(|it| self.calls.get(it));
-        match call.map(|it| &it.state) {
+        let call = self.rounds.call(round).and_then(|call| self.calls.get(call));
+        match call.map(|call| &call.state) {
             Some(State::Suspended(suspended)) => match &suspended.wait {
-                Wait::Round(round) => round.open.iter().map(|(_, it)| it.clone()).collect(),
+                Wait::Round(round) => {
+                    round.open.iter().map(|(_, question)| question.clone()).collect()
+                }
                 Wait::Requests(_) => Vec::new(),
             },
             _ => Vec::new(),

@@ -112,12 +112,12 @@ impl Engine {
 
     /// Addresses an event of a call. Returns `None` if its request was answered already.
     fn delivery(&mut self, call: CallId, event: CallEvent) -> Option<Delivery> {
-        let it = self.calls.get(call)?;
-        let is_answered = match &it.state {
+        let entry = self.calls.get(call)?;
+        let is_answered = match &entry.state {
             State::Suspended(suspended) => suspended.has_answered(),
             _ => false,
         };
-        (!is_answered).then_some(Delivery { call, peer: it.peer, key: it.key, event })
+        (!is_answered).then_some(Delivery { call, peer: entry.peer, key: entry.key, event })
     }
 
     /// Ends a run. Returns the event for its session.
@@ -151,7 +151,7 @@ impl Engine {
             (outcome, Ok(())) => outcome,
         };
         let (origin, mut running) = self.take_running(call)?;
-        let resolved = outcome.and_then(|it| it.resolve(&running.result_builder));
+        let resolved = outcome.and_then(|finished| finished.resolve(&running.result_builder));
         let answer = match resolved {
             Ok(Resolution::Answer(answer)) => answer,
             Ok(Resolution::Listen(filter)) => {
@@ -174,8 +174,8 @@ impl Engine {
             self.remove_suspended(call);
             return;
         }
-        self.calls.update(call, |it| {
-            let State::Suspended(suspended) = &mut it.state else { return };
+        self.calls.update(call, |call| {
+            let State::Suspended(suspended) = &mut call.state else { return };
             let may = match &outcome {
                 Ok(Finished::Reply(Reply::Questions(_))) => {
                     may_return_questions(&suspended.running.result_builder)
@@ -234,12 +234,12 @@ impl Engine {
         if let Some(read) = running.read.take() {
             self.keep_read(now, call, *read, answer);
         }
-        if let Some(round) = running.replay.as_mut().and_then(|it| it.round.take()) {
+        if let Some(round) = running.replay.as_mut().and_then(|replay| replay.round.take()) {
             self.rounds.forget(round);
         }
         for joined in std::mem::take(&mut running.joined) {
-            if let Some(it) = self.calls.remove(joined) {
-                let (peer, key) = (it.peer, it.key);
+            if let Some(entry) = self.calls.remove(joined) {
+                let (peer, key) = (entry.peer, entry.key);
                 self.late.push_back(LateAnswer { peer, key, answer: answer.clone() });
             }
         }
@@ -248,14 +248,14 @@ impl Engine {
     /// Returns the names of the components whose handlers run, at most [`MAX_NAMES`].
     pub(crate) fn running(&self) -> Vec<String> {
         let names: BTreeSet<String> =
-            self.calls.all_running().map(|it| it.result_builder.place()).collect();
+            self.calls.all_running().map(|running| running.result_builder.place()).collect();
         names.into_iter().take(MAX_NAMES).collect()
     }
 
     /// Returns the answers that came with the requests of a running handler.
     pub(crate) fn brought_answers(&self, run: RunId) -> Vec<Answers> {
-        let running = self.calls.call_of(run).and_then(|it| self.calls.running(it));
-        match running.and_then(|it| it.replay.as_ref()) {
+        let running = self.calls.call_of(run).and_then(|call| self.calls.running(call));
+        match running.and_then(|running| running.replay.as_ref()) {
             Some(replay) => vec![replay.context.answers.clone(), replay.brought.clone()],
             None => Vec::new(),
         }
@@ -270,7 +270,7 @@ impl Engine {
         };
         let (fault, report) =
             result_builder.fault(failure, self.components.server.debug, &reference);
-        self.effects.extend(report.map(|it| Effect::Report(it.text)));
+        self.effects.extend(report.map(|report| Effect::Report(report.text)));
         fault
     }
 

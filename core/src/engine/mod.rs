@@ -233,7 +233,7 @@ impl Engine {
 
     fn limits(&self) -> RoundLimits {
         let limits = self.components.server.rounds;
-        self.test_mode.map_or(limits, |it| it.limits(limits))
+        self.test_mode.map_or(limits, |mode| mode.limits(limits))
     }
 
     /// A question as it goes out in a request of its own.

@@ -22,7 +22,7 @@ impl Engine {
     /// Returns whether a handler is registered for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
-        self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
+        self.components.listener(bare.as_ref().map_or(name, |bare| bare.as_str())).is_some()
     }
 
     /// Runs the handler of a notification. Returns `None` if no handler is registered.
@@ -61,14 +61,14 @@ impl Engine {
 
     /// Errors if the handler of a notification asks a question that only results can carry.
     pub(super) fn check_notified(&self, call: CallId, method: Method) -> Result<(), Fault> {
-        match self.calls.get(call).map(|it| &it.state) {
-            Some(State::Notified(it)) if asking::travels_inside(method, it.wire) => {
+        match self.calls.get(call).map(|call| &call.state) {
+            Some(State::Notified(notified)) if asking::travels_inside(method, notified.wire) => {
                 Err(Fault::new(
                     FaultKind::Handler,
                     format!(
                         "a handler of notifications can't ask in {}: questions travel in the results of requests there, so \
                          ask in a tool, a resource or a prompt",
-                        it.wire.name()
+                        notified.wire.name()
                     ),
                 ))
             }
@@ -85,11 +85,11 @@ impl Engine {
         question: Question,
     ) {
         let until = now.checked_add(self.limits().park_ttl);
-        self.update_notified(call, |it| it.asked.push((ask, question, until)));
+        self.update_notified(call, |notified| notified.asked.push((ask, question, until)));
     }
 
     pub(super) fn notified_answered(&mut self, call: CallId, ask: AskId) {
-        self.update_notified(call, |it| it.asked.retain(|(asked, ..)| *asked != ask));
+        self.update_notified(call, |notified| notified.asked.retain(|(asked, ..)| *asked != ask));
     }
 
     /// Rejects an answer for the handler of a notification. Errors if the question must not be asked again.
@@ -99,21 +99,21 @@ impl Engine {
         question: &Question,
         problem: &str,
     ) -> Result<(), Fault> {
-        let tries = self.update_notified(call, |it| {
-            let tries = it.rejected.tries(question).saturating_add(1);
-            it.rejected.refused(question, tries);
+        let tries = self.update_notified(call, |notified| {
+            let tries = notified.rejected.tries(question).saturating_add(1);
+            notified.rejected.refused(question, tries);
             tries
         });
-        tries.map_or(Ok(()), |it| asking::check_retry_limit(question, it, problem))
+        tries.map_or(Ok(()), |tries| asking::check_retry_limit(question, tries, problem))
     }
 
     /// Ends the expired questions of a notification's handler.
     pub(super) fn expire_questions(&mut self, now: Instant, call: CallId) {
-        let is_over = |until: &Option<Instant>| until.is_some_and(|it| it <= now);
-        let expired = self.update_notified(call, |it| {
-            let over = it.asked.extract_if(.., |(_, _, until)| is_over(until));
+        let is_over = |until: &Option<Instant>| until.is_some_and(|end| end <= now);
+        let expired = self.update_notified(call, |notified| {
+            let over = notified.asked.extract_if(.., |(_, _, until)| is_over(until));
             let over: Vec<AskId> = over.map(|(ask, ..)| ask).collect();
-            (it.run, over)
+            (notified.run, over)
         });
         let Some((run, over)) = expired else { return };
         let seconds = self.limits().park_ttl.as_secs_f64();
@@ -129,10 +129,10 @@ impl Engine {
         call: CallId,
         change: impl FnOnce(&mut Notified) -> R,
     ) -> Option<R> {
-        let changed = self.calls.update(call, |it| {
-            let State::Notified(notified) = &mut it.state else { return None };
+        let changed = self.calls.update(call, |call| {
+            let State::Notified(notified) = &mut call.state else { return None };
             let result = change(notified);
-            it.deadline = notified.asked.iter().filter_map(|(_, _, until)| *until).min();
+            call.deadline = notified.asked.iter().filter_map(|(_, _, until)| *until).min();
             Some(result)
         });
         changed.flatten()

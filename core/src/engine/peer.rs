@@ -86,7 +86,7 @@ impl PeerSession {
 
     /// Returns whether requests that came on this stream are under way.
     pub(crate) fn is_busy(&self, stream: u64) -> bool {
-        self.requests.values().any(|it| it.stream == stream)
+        self.requests.values().any(|place| place.stream == stream)
     }
 
     /// Returns whether no request is under way.
@@ -104,7 +104,7 @@ impl PeerSession {
 
     /// Ends an idle session of a dialect whose sessions expire while their connection stays open.
     pub(crate) fn expire(&mut self, now: Instant, idle: Duration) {
-        let is_over = self.last_seen.is_some_and(|it| now.duration_since(it) >= idle);
+        let is_over = self.last_seen.is_some_and(|last_seen| now.duration_since(last_seen) >= idle);
         if is_over && self.is_idle() && self.machine.may_expire() {
             self.machine.handle(session::Input::Expired);
         }
@@ -112,7 +112,7 @@ impl PeerSession {
 
     /// Returns the stream of a request.
     pub(crate) fn stream_of(&self, key: InboundKey) -> Option<u64> {
-        self.requests.get(&key).map(|it| it.stream)
+        self.requests.get(&key).map(|place| place.stream)
     }
 
     /// Passes an input to the session, the resulting calls to the engine, and frames to `send`, with the stream to write
@@ -138,7 +138,7 @@ impl PeerSession {
             _ => None,
         };
         self.machine.handle(input);
-        self.drain(pump, done.map_or(stream, |it| it.stream), &mut send);
+        self.drain(pump, done.map_or(stream, |place| place.stream), &mut send);
     }
 
     /// Passes the calls of what the session has handled to the engine. Messages that belong to no request go to `current`.
@@ -167,13 +167,13 @@ impl PeerSession {
                 Output::Answered { call: key, ask, outcome } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answered(pump.now, call, ask, outcome);
-                        ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
+                        ended.extend(self.apply(key, event).map(|place| (key, place.stream)));
                     }
                 }
                 Output::AnswerReceived { call: key, ask, answer } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answer_received(pump.now, call, ask, answer);
-                        ended.extend(self.apply(key, event).map(|it| (key, it.stream)));
+                        ended.extend(self.apply(key, event).map(|place| (key, place.stream)));
                     }
                 }
                 Output::Subscribed(uris) => pump.engine.subscribed(uris),
@@ -200,16 +200,16 @@ impl PeerSession {
             About::Reply(None) => return Some(current),
             About::Call(key) => (key, self.stream_of(key)),
             // The session alone knows when a subscription ends.
-            About::Reply(Some(key)) => (key, self.forget(key).map(|it| it.stream)),
+            About::Reply(Some(key)) => (key, self.forget(key).map(|place| place.stream)),
         };
-        let before = || ended.iter().find(|it| it.0 == key).map(|it| it.1);
+        let before = || ended.iter().find(|entry| entry.0 == key).map(|entry| entry.1);
         Some(place.or_else(before).unwrap_or(current))
     }
 
     /// Returns the call of a request or notification.
     fn call(&self, key: InboundKey) -> Option<CallId> {
         let place = self.requests.get(&key).or_else(|| self.notifications.get(&key));
-        place.map(|it| it.call)
+        place.map(|place| place.call)
     }
 
     /// Adds the parts of the context that the message does not contain.

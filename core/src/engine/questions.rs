@@ -49,21 +49,21 @@ impl Engine {
             Ok(Some(answer)) => return self.settle(run, ask, Ok(answer)),
             Err(fault) => return self.settle(run, ask, Err(fault)),
         }
-        let counted = self.update_replay(call, |it| it.count(1));
+        let counted = self.update_replay(call, |replay| replay.count(1));
         if let Some(Err(fault)) = counted {
             return self.settle(run, ask, Err(fault));
         }
         let travels_inside = self
             .calls
             .running(call)
-            .is_some_and(|it| asking::travels_inside(question.method, it.wire));
+            .is_some_and(|running| asking::travels_inside(question.method, running.wire));
         if travels_inside {
             return match self.ask_inside(call, ask, question) {
                 Ok(()) => CallEvent::Nothing,
                 Err(fault) => self.settle(run, ask, Err(fault)),
             };
         }
-        let sent = self.update_replay(call, |it| it.sent.push((ask, question.clone())));
+        let sent = self.update_replay(call, |replay| replay.sent.push((ask, question.clone())));
         if sent.is_none() {
             self.notified_asks(now, call, ask, question.clone());
         }
@@ -104,14 +104,14 @@ impl Engine {
 
     /// Suspends a handler until its questions are answered. `blocks`: it holds a thread while it waits.
     pub(super) fn wait(&mut self, now: Instant, call: CallId, blocks: bool) {
-        let waits_already = self.calls.update(call, |it| {
-            it.state.round_mut().map(|round| round.is_ready = !round.later.is_empty()).is_some()
+        let waits_already = self.calls.update(call, |call| {
+            call.state.round_mut().map(|round| round.is_ready = !round.later.is_empty()).is_some()
         });
         let Some(running) = self.calls.running(call).filter(|_| waits_already == Some(false))
         else {
             return;
         };
-        let asks_inside = running.replay.as_ref().is_some_and(|it| !it.asked.is_empty());
+        let asks_inside = running.replay.as_ref().is_some_and(|replay| !replay.asked.is_empty());
         if !asks_inside {
             if running.is_asking() {
                 self.wait_for_requests(now, call);
@@ -120,7 +120,7 @@ impl Engine {
         }
         if self.lacks_room(call, blocks) {
             let run = running.run;
-            let asked = self.update_replay(call, |it| std::mem::take(&mut it.asked));
+            let asked = self.update_replay(call, |replay| std::mem::take(&mut replay.asked));
             for (ask, _) in asked.unwrap_or_default() {
                 self.answer(run, ask, Err(crowded()));
             }
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Records the result of a handler's step, which is not run again on replay.
     pub(super) fn step(&mut self, call: CallId, key: &str, value: Raw) {
-        self.update_replay(call, |it| it.recorded.done(key, value));
+        self.update_replay(call, |replay| replay.recorded.done(key, value));
     }
 
     /// Gives a handler the answer to its question.
@@ -152,11 +152,12 @@ impl Engine {
         ask: AskId,
         outcome: Result<Raw, Fault>,
     ) {
-        let is_recorded = self.update_replay(call, |it| it.record(ask, outcome.as_ref().ok()));
+        let is_recorded =
+            self.update_replay(call, |replay| replay.record(ask, outcome.as_ref().ok()));
         if is_recorded == Some(true) {
             return self.request_answered(now, call, ask, outcome);
         }
-        let run = match self.calls.get(call).map(|it| &it.state) {
+        let run = match self.calls.get(call).map(|call| &call.state) {
             Some(State::Notified(notified)) => notified.run,
             Some(state) => match state.running() {
                 Some(running) => running.run,
@@ -181,13 +182,15 @@ impl Engine {
         call: CallId,
         change: impl FnOnce(&mut ReplayState) -> R,
     ) -> Option<R> {
-        self.calls.update_running(call, |it| it.replay.as_deref_mut().map(change)).flatten()
+        self.calls
+            .update_running(call, |running| running.replay.as_deref_mut().map(change))
+            .flatten()
     }
 
     /// Keeps a question for the next round if its handler waits for an earlier one.
     fn keep_for_later(&mut self, call: CallId, ask: AskId, question: &Question) -> Option<Later> {
-        let kept = self.calls.update(call, |it| {
-            let round = it.state.round_mut()?;
+        let kept = self.calls.update(call, |call| {
+            let round = call.state.round_mut()?;
             if round.later.len() >= MAX_QUESTIONS {
                 return Some(Later::TooMany);
             }
@@ -201,18 +204,18 @@ impl Engine {
     fn open_question(&self, call: CallId, ask: AskId) -> Option<Question> {
         let state = &self.calls.get(call)?.state;
         if let State::Notified(notified) = state {
-            let found = notified.asked.iter().find(|(it, ..)| *it == ask);
+            let found = notified.asked.iter().find(|(asked, ..)| *asked == ask);
             return found.map(|(_, question, _)| question.clone());
         }
-        let sent = state.running().and_then(|it| it.replay.as_deref());
-        let sent = sent.and_then(|it| it.sent.iter().find(|(sent, _)| *sent == ask));
+        let sent = state.running().and_then(|running| running.replay.as_deref());
+        let sent = sent.and_then(|replay| replay.sent.iter().find(|(sent, _)| *sent == ask));
         let returned = || state.rerun()?.open.get(&ask).cloned();
         sent.map(|(_, question)| question.clone()).or_else(returned)
     }
 
     /// Forgets the answer to a handler's question. Errors if the question must not be asked again.
     fn reject(&mut self, call: CallId, question: &Question, problem: &str) -> Result<(), Fault> {
-        match self.update_replay(call, |it| it.refuse(question, problem)) {
+        match self.update_replay(call, |replay| replay.refuse(question, problem)) {
             Some(rejected) => rejected,
             None => self.notified_rejects(call, question, problem),
         }
@@ -220,7 +223,7 @@ impl Engine {
 
     /// Returns the answer, if it is known already.
     fn known(&mut self, call: CallId, question: &Question) -> Result<Option<Raw>, Fault> {
-        self.update_replay(call, |it| it.known(question)).unwrap_or(Ok(None))
+        self.update_replay(call, |replay| replay.known(question)).unwrap_or(Ok(None))
     }
 
     /// Adds a question to the next round.
@@ -230,18 +233,19 @@ impl Engine {
             return Err(Fault::new(FaultKind::Handler, ASKS_ELSEWHERE));
         }
         let capabilities = running.replay.as_ref();
-        let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
+        let capabilities =
+            capabilities.and_then(|replay| replay.context.client.capabilities.as_ref());
         asking::check(&question, capabilities, running.wire)?;
         if self.lacks_room(call, false) {
             return Err(crowded());
         }
-        let asked = self.update_replay(call, |it| it.asked.push((ask, question)));
+        let asked = self.update_replay(call, |replay| replay.asked.push((ask, question)));
         asked.ok_or_else(nobody_to_ask)
     }
 
     /// Returns whether this call's handler could neither wait nor be replayed. `blocks`: it holds a thread while it waits.
     fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
-        self.calls.running(call).is_some_and(|it| it.result_builder.forbids_replay())
+        self.calls.running(call).is_some_and(|running| running.result_builder.forbids_replay())
             && !self.has_room(blocks)
     }
 }
@@ -285,7 +289,7 @@ impl ReplayState {
             return Ok(Some(answer.clone()));
         }
         let mut open = self.asked.iter().chain(&self.sent);
-        let is_open = open.any(|(_, it)| it.key == question.key);
+        let is_open = open.any(|(_, asked)| asked.key == question.key);
         if is_open || self.context.answers.is_taken(question) {
             return Err(other());
         }

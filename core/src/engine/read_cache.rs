@@ -67,7 +67,10 @@ impl Engine {
             return CallEvent::Answered(Ok(response));
         }
         if let Some(leader) = self.read_cache.current.get(&read.key).copied()
-            && self.calls.update_running(leader, |it| it.joined.push(origin.call)).is_some()
+            && self
+                .calls
+                .update_running(leader, |running| running.joined.push(origin.call))
+                .is_some()
         {
             self.join_read(origin, leader, start);
             return CallEvent::Nothing;
@@ -79,8 +82,8 @@ impl Engine {
 
     /// Called when a handler asks its client: its result is for this call only, and calls that joined it are started.
     pub(super) fn keep_apart(&mut self, now: Instant, call: CallId) {
-        let taken = self.calls.update_running(call, |it| {
-            it.read.take().map(|read| (read, std::mem::take(&mut it.joined)))
+        let taken = self.calls.update_running(call, |running| {
+            running.read.take().map(|read| (read, std::mem::take(&mut running.joined)))
         });
         let Some((read, joined)) = taken.flatten() else { return };
         self.read_cache.end(&read.key, call);
@@ -96,14 +99,14 @@ impl Engine {
         let Some(read) = running.read.take() else { return };
         let is_current = self.read_cache.end(&read.key, call);
         let mut joined = std::mem::take(&mut running.joined).into_iter();
-        let Some((origin, start)) = joined.find_map(|it| self.take_joined_read(it)) else { return };
+        let Some((origin, start)) = joined.find_map(|id| self.take_joined_read(id)) else { return };
         if is_current {
             self.read_cache.current.insert(read.key.clone(), origin.call);
         }
         self.admit(now, origin, Start { read: Some(read), ..start });
         for id in joined {
             let Some((follower, start)) = self.take_joined_read(id) else { continue };
-            match self.calls.update_running(origin.call, |it| it.joined.push(id)) {
+            match self.calls.update_running(origin.call, |leader| leader.joined.push(id)) {
                 Some(()) => self.join_read(follower, origin.call, start),
                 None => self.admit(now, follower, start),
             }
@@ -147,11 +150,11 @@ impl Engine {
 impl ReadCache {
     /// Removes the resource at this URI, for every principal.
     pub(super) fn forget(&mut self, uri: &str) {
-        let keys: Vec<Key> = self.entries.keys().filter(|it| *it.uri == *uri).cloned().collect();
+        let keys: Vec<Key> = self.entries.keys().filter(|key| *key.uri == *uri).cloned().collect();
         for key in keys {
             self.remove(&key);
         }
-        self.current.retain(|it, _| *it.uri != *uri);
+        self.current.retain(|key, _| *key.uri != *uri);
     }
 
     /// Removes everything.
@@ -182,7 +185,7 @@ impl ReadCache {
 
     fn keep(&mut self, now: Instant, key: Key, response: &Response, end: Instant) {
         let Response::Contents { contents, meta, .. } = response else { return };
-        let meta = meta.as_ref().map_or(0, |it| it.get().len());
+        let meta = meta.as_ref().map_or(0, |meta| meta.get().len());
         let bytes = contents.len() + meta + key.uri.len() + OVERHEAD;
         if bytes > MAX_BYTES || end <= now {
             return;
@@ -212,7 +215,7 @@ impl ReadCache {
 /// Returns the key and the time under which a result is cached.
 fn kept_read(start: &Start) -> Option<Read> {
     let ResultBuilder::Resource(reading) = &start.job.result_builder else { return None };
-    let keep = reading.keep.filter(|it| !it.is_zero())?;
+    let keep = reading.keep.filter(|time| !time.is_zero())?;
     let key = Key { uri: reading.uri.as_str().into(), principal: start.context.principal.clone() };
     Some(Read { key, keep })
 }

@@ -80,7 +80,7 @@ impl Binding {
     pub fn of(request: &Request, principal: Option<&Principal>) -> Option<Self> {
         let (target, arguments) = match request {
             Request::CallTool { name, arguments, .. } => {
-                (name, digest(arguments.as_ref().map_or("{}", |it| it.get())))
+                (name, digest(arguments.as_ref().map_or("{}", |arguments| arguments.get())))
             }
             Request::GetPrompt { name, arguments, .. } => {
                 let arguments =
@@ -373,7 +373,7 @@ mod tests {
         let kept = open(&keys, 1, &own, &without(state(8_000)), 8_000).unwrap();
         assert!(kept.answers.get("roots", Method::ListRoots, "{}").is_some());
         assert!(state(2_000).len() < 2_000);
-        assert_eq!([8_000, 2_000].map(|it| sealed(it).is_cut), [false, true]);
+        assert_eq!([8_000, 2_000].map(|max| sealed(max).is_cut), [false, true]);
         let dropped = open(&keys, 1, &own, &without(state(2_000)), 2_000).unwrap();
         assert!(dropped.answers.get("roots", Method::ListRoots, "{}").is_none());
         assert_eq!(dropped.round, round, "a handler that waits is found all the same");

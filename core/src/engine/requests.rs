@@ -13,7 +13,7 @@ use crate::{error::Fault, protocol::Raw, session::asking::AskId};
 impl Engine {
     /// Suspends a handler until its client has answered the requests.
     pub(super) fn wait_for_requests(&mut self, now: Instant, call: CallId) {
-        let can_wait = match self.calls.get(call).map(|it| &it.state) {
+        let can_wait = match self.calls.get(call).map(|call| &call.state) {
             Some(State::Running(_)) => true,
             Some(State::Suspended(suspended)) => !suspended.has_answered(),
             Some(State::Queued(queued)) => matches!(**queued, Queued::Answered(_)),
@@ -26,7 +26,7 @@ impl Engine {
         let (origin, weight) = (entry.origin(call), entry.weight);
         let mut suspended = match entry.state {
             State::Running(running) => {
-                let left = entry.deadline.map(|it| it.saturating_duration_since(now));
+                let left = entry.deadline.map(|deadline| deadline.saturating_duration_since(now));
                 Suspended { running, left, wait: Wait::Requests(Requests::default()) }
             }
             State::Suspended(suspended) => *suspended,
@@ -65,9 +65,9 @@ impl Engine {
             return self.answer(run, ask, outcome);
         }
         let mut outcome = Some(outcome);
-        self.calls.update(call, |it| {
-            if let Some(requests) = it.state.requests_mut() {
-                requests.held.extend(outcome.take().map(|it| (ask, it)));
+        self.calls.update(call, |call| {
+            if let Some(requests) = call.state.requests_mut() {
+                requests.held.extend(outcome.take().map(|outcome| (ask, outcome)));
             }
         });
         match outcome {
@@ -79,7 +79,9 @@ impl Engine {
 
     /// Resumes a handler that has its answers, or queues it if its tool is at its limit.
     pub(super) fn line_up(&mut self, now: Instant, call: CallId) {
-        let Some(State::Suspended(_)) = self.calls.get(call).map(|it| &it.state) else { return };
+        let Some(State::Suspended(_)) = self.calls.get(call).map(|call| &call.state) else {
+            return;
+        };
         let Some(entry) = self.calls.remove(call) else { return };
         let (origin, weight) = (entry.origin(call), entry.weight);
         let State::Suspended(suspended) = entry.state else { return };
@@ -114,7 +116,7 @@ impl Engine {
             run.id = running.run;
             self.effects.push_back(Effect::Run(Box::new(run)));
         }
-        let deadline = left.and_then(|it| now.checked_add(it));
+        let deadline = left.and_then(|left| now.checked_add(left));
         self.calls.put(origin, weight, deadline, State::Running(running));
     }
 }

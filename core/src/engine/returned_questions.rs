@@ -62,7 +62,9 @@ impl Engine {
         });
         let round = round.and_then(|round| {
             let (Round::Ask(open) | Round::Request(open)) = &round;
-            open.iter().try_for_each(|it| replay.context.answers.may_ask(it)).map(|()| round)
+            open.iter()
+                .try_for_each(|question| replay.context.answers.may_ask(question))
+                .map(|()| round)
         });
         let answer = match round {
             Err(fault) => Err(fault),
@@ -154,8 +156,8 @@ impl Engine {
         ask: AskId,
         outcome: Result<Raw, Fault>,
     ) -> Option<Step> {
-        let step = self.calls.update(call, |it| {
-            let State::Suspended(suspended) = &mut it.state else { return None };
+        let step = self.calls.update(call, |call| {
+            let State::Suspended(suspended) = &mut call.state else { return None };
             let Suspended { running, wait: Wait::Requests(requests), .. } = &mut **suspended else {
                 return None;
             };

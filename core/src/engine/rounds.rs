@@ -93,7 +93,9 @@ impl Engine {
             Some(CallEvent::Answered(Err(engine.refused(Refused::new(why)))))
         };
         let leader = self.rounds.call(id);
-        let Some((leader, call)) = leader.and_then(|it| Some((it, self.calls.get(it)?))) else {
+        let Some((leader, call)) =
+            leader.and_then(|leader| Some((leader, self.calls.get(leader)?)))
+        else {
             return match job.result_builder.forbids_replay() {
                 true => refuse(self, "its handler is gone, and must not run again"),
                 false => None,
@@ -111,10 +113,10 @@ impl Engine {
             self.rounds.claim(id, origin.call);
             return Some(self.bring(now, origin, weight, suspended, context));
         }
-        let joined = self.calls.update_running(leader, |it| {
-            let has_room = it.joined.len() < MAX_JOINED;
+        let joined = self.calls.update_running(leader, |running| {
+            let has_room = running.joined.len() < MAX_JOINED;
             if has_room {
-                it.joined.push(origin.call);
+                running.joined.push(origin.call);
             }
             has_room
         });
@@ -133,9 +135,9 @@ impl Engine {
         let Some(entry) = self.calls.get(call) else { return };
         let (weight, deadline) = (entry.weight, entry.deadline);
         let Some((origin, mut running)) = self.take_running(call) else { return };
-        let left = deadline.map(|it| it.saturating_duration_since(now));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
         let turn = running.turn.take();
-        let open = running.replay.as_mut().map(|it| std::mem::take(&mut it.asked));
+        let open = running.replay.as_mut().map(|replay| std::mem::take(&mut replay.asked));
         let round = Round { open: open.unwrap_or_default(), blocks, ..Round::default() };
         let answer = self.send_round(now, origin, weight, (running, left), round);
         self.leave(now, turn);
@@ -176,7 +178,7 @@ impl Engine {
         let Suspended { mut running, left, wait } = suspended;
         let (run, call) = (running.run, origin.call);
         running.turn = turn;
-        let deadline = left.and_then(|it| now.checked_add(it));
+        let deadline = left.and_then(|left| now.checked_add(left));
         self.rebind(call, &mut running, context);
         self.calls.put(origin, weight, deadline, State::Running(running));
         let Wait::Round(Round { answered, later, is_ready, blocks, .. }) = wait else { return };
@@ -251,7 +253,7 @@ impl Engine {
         (mut running, left): (Running, Option<Duration>),
         round: Round,
     ) -> Result<Response, Fault> {
-        let requests: Vec<_> = round.open.iter().map(|(_, it)| it.clone()).collect();
+        let requests: Vec<_> = round.open.iter().map(|(_, question)| question.clone()).collect();
         let id = self.sealing.round();
         let Some(replay) = running.replay.as_ref() else { return Err(nobody_to_ask()) };
         let journal = journal(replay).asking(&requests);
@@ -287,10 +289,11 @@ impl Engine {
 
     /// Returns the oldest handler that may be replayed; with `blocking`, of those that hold a thread.
     fn oldest(&self, blocking: bool) -> Option<CallId> {
-        let may_leave = |call: &&CallId| match self.calls.get(**call).map(|it| &it.state) {
-            Some(State::Suspended(it)) => match &it.wait {
+        let may_leave = |call: &&CallId| match self.calls.get(**call).map(|call| &call.state) {
+            Some(State::Suspended(suspended)) => match &suspended.wait {
                 Wait::Round(round) => {
-                    !it.running.result_builder.forbids_replay() && (!blocking || round.blocks)
+                    !suspended.running.result_builder.forbids_replay()
+                        && (!blocking || round.blocks)
                 }
                 Wait::Requests(_) => false,
             },
@@ -323,7 +326,7 @@ impl Engine {
                 continue;
             }
             let problem = context.answers.problem(&question);
-            match problem.map_or(Ok(()), |it| replay.refuse(&question, it)) {
+            match problem.map_or(Ok(()), |problem| replay.refuse(&question, problem)) {
                 Ok(()) => round.open.push((ask, question)),
                 Err(fault) => round.answered.push((ask, Err(fault))),
             }
@@ -333,11 +336,11 @@ impl Engine {
                 replay.go_on_for(context.clone());
                 self.calls.put(origin, weight, None, State::Running(running));
                 let asked = self.ask_back(now, origin.call, &questions);
-                return asked.map_or(CallEvent::Nothing, |it| it.event);
+                return asked.map_or(CallEvent::Nothing, |delivery| delivery.event);
             }
             Some(outcome) => {
                 let builder = &running.result_builder;
-                let answer = match outcome.and_then(|it| it.resolve(builder)) {
+                let answer = match outcome.and_then(|finished| finished.resolve(builder)) {
                     Ok(Resolution::Answer(answer)) => answer,
                     Ok(Resolution::Listen(filter)) => return CallEvent::Listening(filter),
                     Err(failure) => Err(self.fault(builder, failure)),
@@ -382,10 +385,12 @@ impl ReplayState {
 
 /// Returns the bytes that a suspended handler holds.
 fn weight_of(running: &Running, round: &Round) -> usize {
-    let questions: usize = round.open.iter().map(|(_, it)| it.params.get().len()).sum();
+    let questions: usize = round.open.iter().map(|(_, question)| question.params.get().len()).sum();
     // The request is kept beside the input that was made of it.
-    let replay = running.replay.as_ref().map_or(0, |it| {
-        it.input.len() + it.context.weight.max(it.input.len()) + it.recorded.weight()
+    let replay = running.replay.as_ref().map_or(0, |replay| {
+        replay.input.len()
+            + replay.context.weight.max(replay.input.len())
+            + replay.recorded.weight()
     });
     BASE_WEIGHT + questions + replay
 }

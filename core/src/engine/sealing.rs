@@ -35,7 +35,7 @@ pub(crate) struct Sealing {
 impl Sealing {
     /// Creates the keys of a server. Without keys of the user, states are valid in this process only.
     pub(crate) fn new(server: &str, keys: &[Vec<u8>], start: &Start) -> Self {
-        let seed = start.test_mode.and_then(|it| it.state_key).unwrap_or(start.seed);
+        let seed = start.test_mode.and_then(|mode| mode.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
         let keys = match keys {
             [] => KeyRing::new([own]),

@@ -199,9 +199,11 @@ impl State {
     pub(super) fn running(&self) -> Option<&Running> {
         match self {
             Self::Running(running) => Some(running),
-            Self::Suspended(it) => Some(&it.running),
+            Self::Suspended(suspended) => Some(&suspended.running),
             Self::Queued(queued) => match &**queued {
-                Queued::Answered(it) | Queued::Resumed(it, _) => Some(&it.running),
+                Queued::Answered(suspended) | Queued::Resumed(suspended, _) => {
+                    Some(&suspended.running)
+                }
                 Queued::Start(_) => None,
             },
             Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
@@ -211,9 +213,11 @@ impl State {
     pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
         match self {
             Self::Running(running) => Some(running),
-            Self::Suspended(it) => Some(&mut it.running),
+            Self::Suspended(suspended) => Some(&mut suspended.running),
             Self::Queued(queued) => match &mut **queued {
-                Queued::Answered(it) | Queued::Resumed(it, _) => Some(&mut it.running),
+                Queued::Answered(suspended) | Queued::Resumed(suspended, _) => {
+                    Some(&mut suspended.running)
+                }
                 Queued::Start(_) => None,
             },
             Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
@@ -223,9 +227,9 @@ impl State {
     /// The round whose answers the handler waits for, or has and waits for its turn.
     pub(super) fn round_mut(&mut self) -> Option<&mut Round> {
         let suspended = match self {
-            Self::Suspended(it) => &mut **it,
+            Self::Suspended(suspended) => &mut **suspended,
             Self::Queued(queued) => match &mut **queued {
-                Queued::Resumed(it, _) => it,
+                Queued::Resumed(suspended, _) => suspended,
                 Queued::Start(_) | Queued::Answered(_) => return None,
             },
             _ => return None,
@@ -248,9 +252,9 @@ impl State {
     /// The requests that the handler waits for, also where it waits in line with the answers.
     pub(super) fn requests_mut(&mut self) -> Option<&mut Requests> {
         let suspended = match self {
-            Self::Suspended(it) => &mut **it,
+            Self::Suspended(suspended) => &mut **suspended,
             Self::Queued(queued) => match &mut **queued {
-                Queued::Answered(it) => it,
+                Queued::Answered(suspended) => suspended,
                 Queued::Start(_) | Queued::Resumed(..) => return None,
             },
             _ => return None,
@@ -265,7 +269,7 @@ impl State {
 impl Running {
     /// Returns whether its client has still to answer a request.
     pub(super) fn is_asking(&self) -> bool {
-        self.replay.as_ref().is_some_and(|it| !it.sent.is_empty())
+        self.replay.as_ref().is_some_and(|replay| !replay.sent.is_empty())
     }
 }
 
@@ -278,8 +282,8 @@ impl Suspended {
     /// Returns its share of the totals; `bytes` are those of its input.
     pub(super) fn load(&self, bytes: usize) -> Load {
         match &self.wait {
-            Wait::Requests(it) => {
-                let asking = usize::from(it.rerun.is_some() || self.running.is_asking());
+            Wait::Requests(requests) => {
+                let asking = usize::from(requests.rerun.is_some() || self.running.is_asking());
                 Load { requests: 1, asking, bytes, ..Load::default() }
             }
             Wait::Round(round) => Load {

@@ -149,7 +149,7 @@ impl LineDecoder {
     fn make_room(&mut self, bytes: usize) {
         let needed = self.held.len() + bytes;
         if needed > self.held.capacity() && needed >= LONG {
-            let step = STEPS.into_iter().find(|it| *it >= needed && *it < self.limit);
+            let step = STEPS.into_iter().find(|step| *step >= needed && *step < self.limit);
             self.held.reserve_exact(step.unwrap_or(self.limit) - self.held.len());
         }
     }

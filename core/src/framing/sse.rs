@@ -137,7 +137,7 @@ impl SseDecoder {
 
     /// Returns the id of the last complete event that had one, for `Last-Event-ID`.
     pub fn last_event_id(&self) -> Option<&str> {
-        self.last_id.as_deref().filter(|it| !it.is_empty())
+        self.last_id.as_deref().filter(|id| !id.is_empty())
     }
 
     /// Prepares for a new stream after a disconnect: an incomplete event is dropped, the last event id is kept.
@@ -155,7 +155,7 @@ impl SseDecoder {
         while let (Some(seen), Some(next)) = (self.mark, chunk.first()) {
             if *next == BYTE_ORDER_MARK[seen] {
                 *chunk = &chunk[1..];
-                self.mark = Some(seen + 1).filter(|it| *it < BYTE_ORDER_MARK.len());
+                self.mark = Some(seen + 1).filter(|count| *count < BYTE_ORDER_MARK.len());
             } else {
                 self.line.extend_from_slice(&BYTE_ORDER_MARK[..seen]);
                 self.mark = None;
@@ -226,7 +226,7 @@ impl SseDecoder {
             },
             b"event" => self.event = Some(value.into_owned()),
             b"id" if !value.contains('\0') => self.id = Some(value.into_owned()),
-            b"retry" if !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit()) => {
+            b"retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 // A value that overflows is longer than any sensible delay.
                 let milliseconds = value.parse::<u32>().unwrap_or(u32::MAX);
                 return Some(SseItem::Retry(Duration::from_millis(milliseconds.into())));
@@ -246,7 +246,7 @@ impl SseDecoder {
         if std::mem::take(&mut self.skipping) || (data.is_none() && id.is_none()) {
             return None;
         }
-        let event = event.filter(|it| !it.is_empty());
+        let event = event.filter(|event| !event.is_empty());
         Some(SseItem::Event { event, data: data.unwrap_or_default(), id })
     }
 
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn retry_takes_digits_only() {
-        let wait = |it| SseItem::Retry(Duration::from_millis(it));
+        let wait = |milliseconds| SseItem::Retry(Duration::from_millis(milliseconds));
         assert_eq!(read("retry: 500\nretry: 5s\nretry:\nretry: -1\nretry: +1\n\n"), [wait(500)]);
         assert_eq!(read("retry: 99999999999999999999\n"), [wait(u32::MAX.into())]);
         assert_eq!(

@@ -125,13 +125,13 @@ impl Admission {
         }
         #[cfg(feature = "auth")]
         if let Some(document) =
-            rules.protected.as_ref().and_then(|it| it.document(&rules.guard, &head))
+            rules.protected.as_ref().and_then(|protected| protected.document(&rules.guard, &head))
         {
             return Err(document);
         }
         #[cfg(feature = "auth")]
         if let Some(proxied) =
-            rules.protected.as_ref().and_then(|it| it.proxied(&rules.guard, &head))
+            rules.protected.as_ref().and_then(|protected| protected.proxied(&rules.guard, &head))
         {
             return proxied.map(|(endpoint, issuer)| self.proxied(head, endpoint, issuer));
         }
@@ -148,11 +148,15 @@ impl Admission {
             unauthenticated: rules
                 .protected
                 .as_ref()
-                .map(|it| Box::new(it.unauthenticated(&rules.guard, &head))),
+                .map(|protected| Box::new(protected.unauthenticated(&rules.guard, &head))),
             accepts: Accepts::of(&head.headers),
             facts: HttpFacts {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
-                session_id: mcp_headers.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
+                session_id: mcp_headers
+                    .as_ref()
+                    .ok()
+                    .and_then(|headers| headers.session())
+                    .map(Arc::from),
                 headers: head.headers,
                 remote: None,
             },
@@ -258,7 +262,7 @@ impl Admission {
             }
             (Place::LegacySse, &HttpMethod::POST) if has_sessions => {
                 let query = uri.query().unwrap_or_default();
-                let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
+                let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id="));
                 Target::PostLegacySse { session: id.map(ToOwned::to_owned) }
             }
             (Place::Endpoint, &HttpMethod::POST) => Target::Post,
@@ -268,7 +272,7 @@ impl Admission {
         };
         if target.has_message() {
             head.check_media_types()?;
-            if head.content_length().is_some_and(|it| it > self.0.config.max_body) {
+            if head.content_length().is_some_and(|length| length > self.0.config.max_body) {
                 let cors = head.cors.as_deref();
                 let demands = Demands::default();
                 return Err(self.refusal(

@@ -106,16 +106,16 @@ impl Protected {
     /// Marks the `Authorization` header as sensitive, so that `Debug` of the headers does not show it.
     pub(super) fn hide(headers: &mut HeaderMap) {
         if let Entry::Occupied(mut all) = headers.entry(header::AUTHORIZATION) {
-            all.iter_mut().for_each(|it| it.set_sensitive(true));
+            all.iter_mut().for_each(|value| value.set_sensitive(true));
         }
     }
 
     /// Returns what the challenge of a refused request demands.
     pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
-        let place = request.and_then(|it| it.place.as_ref());
+        let place = request.and_then(|request| request.place.as_ref());
         let has_document = self.facts.has_document();
         Demands {
-            metadata: place.filter(|_| has_document).map(|it| it.metadata.clone()),
+            metadata: place.filter(|_| has_document).map(|place| place.metadata.clone()),
             scopes: self.facts.scopes.clone(),
             needs_dpop: self.facts.needs_dpop,
         }
@@ -166,18 +166,21 @@ impl Protected {
     }
 
     fn place_at(&self, guard: &Guard, head: &Parts, path: &str) -> Option<Place> {
-        let said = head.headers.get(header::HOST).and_then(|it| it.to_str().ok());
+        let said = head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let host = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
         let mount = head.extensions.get::<MountPoint>();
-        let is_encrypted = mount.map_or(self.is_encrypted, |it| it.is_encrypted);
-        let is_own =
-            is_own(host, head.extensions.get().and_then(|it: &Arrival| it.port), is_encrypted);
+        let is_encrypted = mount.map_or(self.is_encrypted, |mount| mount.is_encrypted);
+        let is_own = is_own(
+            host,
+            head.extensions.get().and_then(|arrival: &Arrival| arrival.port),
+            is_encrypted,
+        );
         self.resource.place(&Arrived {
             host,
             is_loopback: is_own && guard.is_via_loopback(head),
             is_encrypted,
             path,
-            mount: mount.map_or("", |it| &it.prefix),
+            mount: mount.map_or("", |mount| &mount.prefix),
         })
     }
 }
@@ -198,7 +201,7 @@ impl Unauthenticated {
             method: self.method.clone(),
             path: self.path.clone(),
             headers: headers.clone(),
-            remote: remote.map(|it| it.to_string()),
+            remote: remote.map(|address| address.to_string()),
         }
     }
 }
@@ -243,7 +246,7 @@ impl Admission {
 
     /// Returns the methods by which senders are authenticated; `None` if everybody may call.
     pub(crate) fn auth_config(&self) -> Option<&Arc<AuthConfig>> {
-        self.0.protected.as_ref().map(|it| &it.config)
+        self.0.protected.as_ref().map(|protected| &protected.config)
     }
 
     /// Returns the paths of the documents and of the OAuth proxy, for an endpoint at this path, which has no slash at its end.
@@ -264,7 +267,7 @@ impl Admission {
     /// Returns what the challenge of a refused request demands.
     pub(super) fn demands(&self, request: Option<&Unauthenticated>) -> Demands {
         let protected = self.0.protected.as_ref();
-        protected.map_or_else(Demands::default, |it| it.demands(request))
+        protected.map_or_else(Demands::default, |protected| protected.demands(request))
     }
 }
 

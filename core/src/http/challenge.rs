@@ -25,7 +25,7 @@ pub(super) fn of(
     demands: &Demands,
 ) -> Option<HeaderValue> {
     let mut scheme = if demands.needs_dpop { "DPoP" } else { "Bearer" };
-    let metadata = demands.metadata.as_deref().map_or_else(String::new, |it| quotable(it, false));
+    let metadata = demands.metadata.as_deref().map_or_else(String::new, |url| quotable(url, false));
     let error = |name: &str| ("error", name.to_owned());
     let description = |text: &str| ("error_description", quotable(text, true));
     let (metadata, scope) = (("resource_metadata", metadata), ("scope", list(&demands.scopes)));
@@ -68,16 +68,16 @@ pub(super) fn of(
 
 /// Writes scopes with spaces between them.
 fn list(scopes: &[String]) -> String {
-    let scopes: Vec<_> = scopes.iter().map(|it| quotable(it, false)).collect();
+    let scopes: Vec<_> = scopes.iter().map(|scope| quotable(scope, false)).collect();
     scopes.join(" ")
 }
 
 /// Removes the characters that a quoted value of the header may not contain.
 fn quotable(text: &str, spaces: bool) -> String {
-    let is_allowed = |it: &char| match it {
+    let is_allowed = |character: &char| match character {
         ' ' => spaces,
         '"' | '\\' => false,
-        _ => it.is_ascii_graphic(),
+        _ => character.is_ascii_graphic(),
     };
     text.chars().filter(is_allowed).collect()
 }
@@ -92,7 +92,7 @@ mod tests {
 
     fn header(refused: &Refused, has_credentials: bool, demands: &Demands) -> String {
         let header = of(refused, has_credentials, demands);
-        header.map_or_else(String::new, |it| it.to_str().unwrap().to_owned())
+        header.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
     }
 
     /// 2026-07-28, "Scope Selection Strategy", "Runtime Insufficient Scope Errors"; RFC 9449, section 7.1.

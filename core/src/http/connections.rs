@@ -72,7 +72,7 @@ impl Endpoint {
     /// Returns whether all requests of this connection are answered.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn has_answered(&self, id: ConnectionId) -> bool {
-        self.connections.get(&id).is_none_or(|it| it.is_idle())
+        self.connections.get(&id).is_none_or(|connection| connection.is_idle())
     }
 
     /// Returns whether no more messages of this connection should be read: so much is unanswered, and its share of that is

@@ -94,9 +94,13 @@ impl Endpoint {
     pub(super) fn has_way_to_ask(&mut self, number: u64, key: InboundKey) -> Result<(), Fault> {
         let Some(session) = self.sessions.get_mut(number) else { return Err(disconnected()) };
         let Some(stream) = session.peer.stream_of(key) else { return Ok(()) };
-        let own = session.stream(stream).filter(|it| !it.is_streaming).and_then(|it| it.exchange);
-        let takes_none =
-            own.and_then(|it| self.exchanges.get(&it)).is_some_and(|it| !it.accepts.stream);
+        let own = session
+            .stream(stream)
+            .filter(|stream| !stream.is_streaming)
+            .and_then(|stream| stream.exchange);
+        let takes_none = own
+            .and_then(|id| self.exchanges.get(&id))
+            .is_some_and(|exchange| !exchange.accepts.stream);
         let may_resume = self.config.event_store && session.has_listened;
         if takes_none && session.standalone().is_none() && !may_resume {
             return Err(Fault::new(FaultKind::Handler, NO_STREAM));
@@ -175,7 +179,7 @@ impl Endpoint {
         let event = self.config.event_store.then(|| session.log().append(number, frame));
         let mut bytes = Vec::with_capacity(frame.len() + 32);
         sse::event(&mut bytes, event.as_deref(), frame);
-        if let Some(exchange) = session.stream(number).and_then(|it| it.exchange) {
+        if let Some(exchange) = session.stream(number).and_then(|stream| stream.exchange) {
             self.write(now, exchange, bytes, is_change && event.is_none());
         }
     }
@@ -231,7 +235,7 @@ impl Endpoint {
             return true;
         }
         let Some(id) = stream.exchange else { return false };
-        if !self.exchanges.get(&id).is_some_and(|it| it.accepts.stream) {
+        if !self.exchanges.get(&id).is_some_and(|exchange| exchange.accepts.stream) {
             return false;
         }
         stream.is_streaming = true;
@@ -259,7 +263,7 @@ impl Endpoint {
         {
             let now = session.touched;
             self.begin_stream(now, &mut session, stream, retry);
-            if let Some(id) = session.stream(stream).and_then(|it| it.exchange.take()) {
+            if let Some(id) = session.stream(stream).and_then(|stream| stream.exchange.take()) {
                 if let Some(after) = retry {
                     let mut bytes = Vec::new();
                     sse::retry(&mut bytes, after);
@@ -273,7 +277,7 @@ impl Endpoint {
 
     /// Ends a session's stream, which is complete.
     pub(super) fn end_stream(&mut self, session: &mut Session, number: u64) {
-        let connected = session.stream(number).and_then(|it| it.exchange);
+        let connected = session.stream(number).and_then(|stream| stream.exchange);
         if !is_standalone(number) || connected.is_some() {
             session.close(number);
         }
@@ -348,7 +352,7 @@ impl Endpoint {
 
 /// Returns whether the session's revision has streams that begin with an id.
 fn primes(session: &Session) -> bool {
-    session.peer.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
+    session.peer.machine.agreed().is_some_and(|wire| wire.vocabulary.primed_streams)
 }
 
 /// Returns a head with the id of the session, if there is one.

@@ -77,8 +77,11 @@ impl EventLog {
         if !(log.whole_after..log.next).contains(&event) {
             return Err(Unknown);
         }
-        let later = log.events.iter().filter(|(it, _)| *it > event);
-        Ok((stream, later.map(|(it, frame)| (spell(stream, *it), Arc::clone(frame))).collect()))
+        let later = log.events.iter().filter(|(number, _)| *number > event);
+        Ok((
+            stream,
+            later.map(|(number, frame)| (spell(stream, *number), Arc::clone(frame))).collect(),
+        ))
     }
 
     /// Marks a stream as complete. Its events stay stored while there is room.
@@ -107,15 +110,15 @@ impl EventLog {
     /// Frees space: first the oldest complete streams, then the oldest events of the stream that grew, then those of others.
     fn make_room(&mut self, grown: u64) {
         while self.bytes > self.max_bytes {
-            if let Some(at) = self.streams.iter().position(|it| it.is_finished) {
+            if let Some(at) = self.streams.iter().position(|log| log.is_finished) {
                 if let Some(gone) = self.streams.remove(at) {
                     let frames = gone.events.iter().map(|(_, frame)| cost(frame)).sum::<usize>();
                     self.bytes -= frames + STREAM_OVERHEAD;
                 }
                 continue;
             }
-            let has_events = |it: &&mut StreamLog| !it.events.is_empty();
-            let own = self.streams.iter_mut().find(|it| it.number == grown).filter(has_events);
+            let has_events = |log: &&mut StreamLog| !log.events.is_empty();
+            let own = self.streams.iter_mut().find(|log| log.number == grown).filter(has_events);
             let log = match own {
                 Some(log) => Some(log),
                 None => self.streams.iter_mut().find(has_events),
@@ -126,7 +129,7 @@ impl EventLog {
     }
 
     fn position(&self, stream: u64) -> Result<usize, usize> {
-        self.streams.binary_search_by_key(&stream, |it| it.number)
+        self.streams.binary_search_by_key(&stream, |log| log.number)
     }
 }
 
@@ -174,12 +177,12 @@ mod tests {
 
     fn after(log: &EventLog, id: &str) -> Option<(u64, Vec<String>)> {
         let (stream, frames) = log.replay(id).ok()?;
-        let text = |it: &Arc<[u8]>| String::from_utf8_lossy(it).into_owned();
+        let text = |frame: &Arc<[u8]>| String::from_utf8_lossy(frame).into_owned();
         Some((stream, frames.iter().map(|(_, frame)| text(frame)).collect()))
     }
 
     fn texts(texts: &[&str]) -> Vec<String> {
-        texts.iter().map(|&it| it.to_owned()).collect()
+        texts.iter().map(|&text| text.to_owned()).collect()
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
         let mut log = EventLog::new(2, 9999);
         let primed = log.prime(1);
         let ids: Vec<_> =
-            ["a", "b", "c", "d"].iter().map(|it| log.append(1, it.as_bytes())).collect();
+            ["a", "b", "c", "d"].iter().map(|frame| log.append(1, frame.as_bytes())).collect();
         assert_eq!(after(&log, &primed), None);
         assert_eq!(after(&log, &ids[0]), None);
         assert_eq!(
@@ -333,7 +336,7 @@ mod tests {
                 prop_assert_eq!(found, *stream);
                 let expected: Vec<_> = sent[index + 1..]
                     .iter()
-                    .filter(|(_, it, frame)| it == stream && frame.is_some())
+                    .filter(|(_, other, frame)| other == stream && frame.is_some())
                     .map(|(id, _, frame)| (id.clone(), Arc::from(frame.clone().unwrap_or_default())))
                     .collect();
                 prop_assert_eq!(frames, expected);

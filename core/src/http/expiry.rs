@@ -25,11 +25,11 @@ pub(super) struct Expiry {
 
 impl Expiry {
     pub(super) fn note(&mut self, at: Instant) {
-        self.next = Some(self.next.map_or(at, |it| it.min(at)));
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.next.is_some_and(|it| it <= now)
+        self.next.is_some_and(|next| next <= now)
     }
 
     /// Returns whether the token of a message connection has expired, so that its messages do not count.
@@ -110,7 +110,7 @@ impl Endpoint {
             // The one stream of the session: it ends when no call runs.
             ExchangeOwner::LegacySse { session } => {
                 let number = *session;
-                if self.sessions.get_mut(number).is_some_and(|it| it.peer.is_idle()) {
+                if self.sessions.get_mut(number).is_some_and(|session| session.peer.is_idle()) {
                     self.end_session(now, number);
                 }
             }

@@ -95,7 +95,7 @@ impl Guard {
     /// Entries that [`GuardConfig::check`] refuses match nothing.
     pub(super) fn new(config: &GuardConfig) -> Self {
         let read = |origins: &[String]| -> Vec<OriginPattern> {
-            origins.iter().filter_map(|it| OriginPattern::parse(it).ok()).collect()
+            origins.iter().filter_map(|origin| OriginPattern::parse(origin).ok()).collect()
         };
         let mut origins = read(&config.allowed_origins);
         let cors = match &config.cors {
@@ -106,9 +106,9 @@ impl Guard {
                 CompiledCors::Origins(read(listed))
             }
         };
-        let hosts = config.allowed_hosts.iter().filter_map(|it| HostPattern::parse(it).ok());
+        let hosts = config.allowed_hosts.iter().filter_map(|host| HostPattern::parse(host).ok());
         let mut hosts: Vec<_> = hosts.collect();
-        let own = config.public_url.as_ref().and_then(|it| Origin::parse(cut_path(it)));
+        let own = config.public_url.as_ref().and_then(|url| Origin::parse(cut_path(url)));
         if let Some(origin) = own {
             origins.push(OriginPattern::Exactly(origin.to_string()));
             hosts.push(HostPattern::Exactly(origin.host.without_default_port()));
@@ -147,7 +147,7 @@ impl Guard {
 
     /// Returns whether a request came over the loopback interface.
     pub(super) fn is_via_loopback(&self, head: &Parts) -> bool {
-        head.extensions.get::<Arrival>().map_or(self.is_loopback, |it| it.via_loopback)
+        head.extensions.get::<Arrival>().map_or(self.is_loopback, |arrival| arrival.via_loopback)
     }
 
     /// Errors if this request is for a host that is not served, whatever page sends it.
@@ -192,12 +192,13 @@ impl Guard {
             return Ok(());
         }
         let is_served = |host: &Host| {
-            (is_loopback && host.is_loopback()) || self.hosts.iter().any(|it| it.matches(host))
+            (is_loopback && host.is_loopback())
+                || self.hosts.iter().any(|pattern| pattern.matches(host))
         };
-        if !hosts.is_empty() && hosts.iter().all(|it| it.as_ref().is_some_and(is_served)) {
+        if !hosts.is_empty() && hosts.iter().all(|host| host.as_ref().is_some_and(is_served)) {
             return Ok(());
         }
-        let said = match hosts.iter().find(|it| !it.as_ref().is_some_and(is_served)) {
+        let said = match hosts.iter().find(|host| !host.as_ref().is_some_and(is_served)) {
             None => "no host".to_owned(),
             Some(None) => "an unreadable host".to_owned(),
             Some(Some(host)) => format!("the host {}", quoted(host.to_string().as_bytes())),
@@ -232,7 +233,7 @@ impl Guard {
         // The owner of a name can point it to this machine from one moment to the next: that is DNS rebinding.
         let is_sure = origin.host.is_loopback() || origin.host.is_address();
         let own = Some(origin.host.without_default_port());
-        let is_own = !hosts.is_empty() && hosts.iter().all(|it| *it == own);
+        let is_own = !hosts.is_empty() && hosts.iter().all(|host| *host == own);
         self.origins.is_empty() && is_sure && is_own
     }
 
@@ -283,7 +284,7 @@ impl Host {
             "" | ":" => None,
             port => {
                 let digits = port.strip_prefix(':')?;
-                let is_number = digits.bytes().all(|it| it.is_ascii_digit());
+                let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
                 Some(digits.parse().ok().filter(|_| is_number)?)
             }
         };
@@ -296,13 +297,13 @@ impl Host {
 
     /// Returns whether the host is an IP address.
     fn is_address(&self) -> bool {
-        let bare = self.name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        let bare = self.name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         bare.unwrap_or(&self.name).parse::<IpAddr>().is_ok()
     }
 
     /// Removes the default ports of both schemes, because `Host` has no scheme.
     fn without_default_port(mut self) -> Self {
-        self.port = self.port.filter(|it| !matches!(it, 80 | 443));
+        self.port = self.port.filter(|port| !matches!(port, 80 | 443));
         self
     }
 }
@@ -342,11 +343,12 @@ impl std::fmt::Display for Origin {
 /// Returns the hosts that a request names in `Host` or `:authority`; `None` for an invalid one.
 fn hosts(head: &Parts) -> Vec<Option<Host>> {
     let target = head.uri.authority().map(Authority::as_str);
-    let said = head.headers.get_all(header::HOST).iter().map(|it| it.to_str().unwrap_or_default());
+    let said =
+        head.headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
     target
         .into_iter()
         .chain(said)
-        .map(|it| Host::parse(it).map(Host::without_default_port))
+        .map(|text| Host::parse(text).map(Host::without_default_port))
         .collect()
 }
 
@@ -354,12 +356,12 @@ fn hosts(head: &Parts) -> Vec<Option<Host>> {
 fn matches(patterns: &[OriginPattern], text: &str, origin: Option<&Origin>) -> bool {
     // An origin that can't be read, such as `null`, stays as it is.
     let normal = origin.map_or_else(|| text.to_ascii_lowercase(), ToString::to_string);
-    patterns.iter().any(|it| it.matches(&normal, origin))
+    patterns.iter().any(|pattern| pattern.matches(&normal, origin))
 }
 
 fn cut_path(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |it| it + 3);
-    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |it| start + it);
+    let start = url.find("://").map_or(0, |index| index + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |offset| start + offset);
     &url[..end]
 }
 
@@ -367,9 +369,9 @@ fn cut_path(url: &str) -> &str {
 fn allowed_headers(headers: &HeaderMap) -> HeaderValue {
     let mut allowed = ALLOW_HEADERS.to_owned();
     let asked = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
-    for name in asked.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')) {
+    for name in asked.filter_map(|value| value.to_str().ok()).flat_map(|names| names.split(',')) {
         let name = name.trim();
-        let is_ours = name.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("mcp-"));
+        let is_ours = name.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("mcp-"));
         if is_ours && http::HeaderName::from_bytes(name.as_bytes()).is_ok() {
             allowed.push_str(", ");
             allowed.push_str(name);

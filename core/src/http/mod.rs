@@ -262,18 +262,18 @@ impl Endpoint {
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
                 let is_lagging = event.is_report() && self.is_lagging(handler);
-                if let Some(it) = self.engine.handle_event(now, is_lagging, handler, event) {
-                    self.deliver_event(now, it);
+                if let Some(delivery) = self.engine.handle_event(now, is_lagging, handler, event) {
+                    self.deliver_event(now, delivery);
                 }
             }
             EndpointInput::Host(ticket, reply) => {
-                if let Some(it) = self.engine.handle_host(now, ticket, reply) {
-                    self.deliver_event(now, it);
+                if let Some(delivery) = self.engine.handle_host(now, ticket, reply) {
+                    self.deliver_event(now, delivery);
                 }
             }
             EndpointInput::Computed(computed) => {
-                if let Some(it) = self.engine.handle_computed(now, *computed) {
-                    self.deliver_event(now, it);
+                if let Some(delivery) = self.engine.handle_computed(now, *computed) {
+                    self.deliver_event(now, delivery);
                 }
             }
             EndpointInput::PageDone(page) => {
@@ -303,11 +303,11 @@ impl Endpoint {
             EndpointInput::ShutDown => self.shut_down(now),
             EndpointInput::Closed => self.close(now),
         }
-        while let Some(it) = self.engine.next_late() {
+        while let Some(late) = self.engine.next_late() {
             self.pass_to_peer(
                 now,
-                it.peer,
-                session::Input::Call(it.key, CallEvent::Answered(it.answer)),
+                late.peer,
+                session::Input::Call(late.key, CallEvent::Answered(late.answer)),
             );
         }
         self.close_expired();
@@ -419,11 +419,13 @@ impl Endpoint {
 
     /// Passes an input to the peers whose requests are subscriptions.
     fn pass_to_listeners<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
-        let listens = |it: &PeerSession| it.machine.listens();
+        let listens = |peer: &PeerSession| peer.machine.listens();
         let listening: Vec<ExchangeId> = self
             .exchanges
             .iter()
-            .filter(|(_, it)| matches!(&it.owner, ExchangeOwner::Modern(it) if listens(it)))
+            .filter(|(_, exchange)| {
+                matches!(&exchange.owner, ExchangeOwner::Modern(peer) if listens(peer))
+            })
             .map(|(exchange, _)| *exchange)
             .collect();
         for exchange in listening {
@@ -440,7 +442,7 @@ impl Endpoint {
         };
         let mut pump = Pump { now, engine: &mut self.engine, facts: None };
         let mut sent = Vec::new();
-        peer.handle(&mut pump, 0, input, |_, it| sent.push(it));
+        peer.handle(&mut pump, 0, input, |_, frame| sent.push(frame));
         if !self.deliver(now, id, &mut exchange, sent) {
             self.exchanges.insert(id, exchange);
         }
@@ -462,7 +464,7 @@ impl Endpoint {
         let Some(mut session) = self.sessions.take(number) else { return };
         let mut pump = Pump { now, engine: &mut self.engine, facts };
         let mut sent: Vec<(Option<u64>, OutgoingFrame)> = Vec::new();
-        session.peer.handle(&mut pump, stream, input, |to, it| sent.push((to, it)));
+        session.peer.handle(&mut pump, stream, input, |to, frame| sent.push((to, frame)));
         for (to, frame) in sent {
             self.deliver_in_session(now, &mut session, to, frame);
         }

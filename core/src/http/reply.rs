@@ -47,7 +47,7 @@ impl Accepts {
                 }
             }
         }
-        let takes = |it: Option<(u8, bool)>| it.map_or(!said, |(_, takes)| takes);
+        let takes = |range: Option<(u8, bool)>| range.map_or(!said, |(_, takes)| takes);
         Self { json: takes(json), stream: takes(stream) }
     }
 }
@@ -55,13 +55,15 @@ impl Accepts {
 /// Returns whether a parameter of a media range excludes it.
 fn is_never(parameter: &str) -> bool {
     let weight = parameter.strip_prefix("q=").map(str::trim);
-    weight.is_some_and(|it| it.starts_with('0') && it.trim_end_matches(['0', '.']).is_empty())
+    weight.is_some_and(|weight| {
+        weight.starts_with('0') && weight.trim_end_matches(['0', '.']).is_empty()
+    })
 }
 
 /// Returns whether `Content-Type` is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(header::CONTENT_TYPE).is_some_and(|it| {
-        let text = String::from_utf8_lossy(it.as_bytes());
+    headers.get(header::CONTENT_TYPE).is_some_and(|value| {
+        let text = String::from_utf8_lossy(value.as_bytes());
         text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
     })
 }

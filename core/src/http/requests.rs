@@ -128,7 +128,7 @@ impl Endpoint {
         {
             return None;
         }
-        let of_one = |it: &Result<Message<'_>, _>| match it {
+        let of_one = |message: &Result<Message<'_>, _>| match message {
             Ok(Message::Request { .. }) => self.too_many_requests(request),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
                 Some(TOO_MANY_TOLD.to_owned())
@@ -206,7 +206,7 @@ impl Endpoint {
         } = request;
         let mut pump = Pump { now, engine: &mut self.engine, facts: Some(&facts) };
         let mut sent = Vec::new();
-        peer.drain(&mut pump, 0, &mut |_, it| sent.push(it));
+        peer.drain(&mut pump, 0, &mut |_, frame| sent.push(frame));
         let is_silent = sent.is_empty() && peer.is_idle();
         let mut exchange = Exchange {
             owner: ExchangeOwner::Modern(peer),
@@ -231,7 +231,7 @@ impl Endpoint {
         let is_initialize = is_initialize(&frame);
         let owner = request.facts.principal.as_deref();
         let known =
-            request.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
+            request.facts.session_id.as_ref().map(|id| self.sessions.number(id, owner, false));
         let number = match known.flatten() {
             Some(number) => number,
             None if is_initialize => return self.initialize(now, request, frame),
@@ -275,7 +275,8 @@ impl Endpoint {
         self.sessions.put(session);
         self.post_to_session(now, request, number, frame);
         self.sessions.weigh(number);
-        let opened = |it: &mut super::sessions::Session| it.peer.machine.agreed().is_some();
+        let opened =
+            |session: &mut super::sessions::Session| session.peer.machine.agreed().is_some();
         if !self.sessions.get_mut(number).is_some_and(opened) {
             self.end_session(now, number);
         }
@@ -336,7 +337,8 @@ impl Endpoint {
         match Revision::parse(claimed) {
             Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
             _ => {
-                let spoken: Vec<_> = self.session.revisions.iter().map(|it| it.as_str()).collect();
+                let spoken: Vec<_> =
+                    self.session.revisions.iter().map(|revision| revision.as_str()).collect();
                 Err(format!(
                     "MCP-Protocol-Version {claimed:?} is not supported here; this server supports {}",
                     spoken.join(", ")

@@ -57,7 +57,7 @@ impl SessionShares {
         &self,
         newcomer: Option<ClientKey>,
     ) -> impl Iterator<Item = (Option<ClientKey>, bool)> {
-        let own = self.clients.get(&newcomer).map_or(0, |it| it.sessions);
+        let own = self.clients.get(&newcomer).map_or(0, |share| share.sessions);
         let larger = self.by_count.iter().rev().take_while(move |(count, _)| own < *count);
         let larger = larger.map(move |(count, client)| (*client, own + 1 < *count));
         larger.chain(once((newcomer, false)))
@@ -65,7 +65,7 @@ impl SessionShares {
 
     /// Returns the sessions of a client that were not used after `initialize`, oldest first.
     pub(super) fn unused(&self, client: Option<ClientKey>) -> impl Iterator<Item = u64> {
-        self.clients.get(&client).into_iter().flat_map(|it| it.unused.iter().copied())
+        self.clients.get(&client).into_iter().flat_map(|share| share.unused.iter().copied())
     }
 }
 

@@ -114,7 +114,8 @@ impl Sessions {
     /// never used after `initialize`, or one that has been idle for longest and belongs to a client with more sessions. One
     /// with a stream is chosen only where no other is left, and one with a request under way is kept.
     pub(super) fn expendable(&self, newcomer: Option<ClientKey>) -> Option<u64> {
-        let is_idle = |it: &u64| self.by_number.get(it).is_some_and(|it| it.is_idle());
+        let is_idle =
+            |number: &u64| self.by_number.get(number).is_some_and(|session| session.is_idle());
         let idle = LazyCell::new(|| self.oldest_of_each(Session::is_idle));
         let without_connection = self.shares.payers(newcomer).find_map(|(client, may_be_used)| {
             let unused = self.shares.unused(client).find(is_idle);
@@ -122,7 +123,7 @@ impl Sessions {
         });
         without_connection.or_else(|| {
             let mut payers = self.shares.payers(newcomer).filter(|(_, may_be_used)| *may_be_used);
-            let waiting = LazyCell::new(|| self.oldest_of_each(|it| it.peer.is_idle()));
+            let waiting = LazyCell::new(|| self.oldest_of_each(|session| session.peer.is_idle()));
             payers.find_map(|(client, _)| waiting.get(&client).copied())
         })
     }
@@ -133,9 +134,12 @@ impl Sessions {
         may_be_chosen: impl Fn(&Session) -> bool,
     ) -> HashMap<Option<ClientKey>, u64> {
         let mut found: HashMap<_, (Instant, u64)> = HashMap::new();
-        for session in self.by_number.values().filter(|it| may_be_chosen(it)) {
+        for session in self.by_number.values().filter(|session| may_be_chosen(session)) {
             let this = (session.touched, session.number);
-            found.entry(session.client).and_modify(|it| *it = this.min(*it)).or_insert(this);
+            found
+                .entry(session.client)
+                .and_modify(|oldest| *oldest = this.min(*oldest))
+                .or_insert(this);
         }
         found.into_iter().map(|(client, (_, number))| (client, number)).collect()
     }
@@ -230,7 +234,7 @@ impl Sessions {
     }
 
     pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
-        self.by_number.get_mut(&number).map(|it| &mut **it)
+        self.by_number.get_mut(&number).map(|session| &mut **session)
     }
 
     /// Returns the exchange that carries what is sent about a request of a session.
@@ -247,8 +251,13 @@ impl Sessions {
 
     /// Returns the sessions that have been idle for this time.
     pub(super) fn idle(&self, now: Instant, for_: Duration) -> Vec<u64> {
-        let is_idle = |it: &Session| it.is_idle() && now.duration_since(it.touched) >= for_;
-        self.by_number.values().filter(|it| is_idle(it)).map(|it| it.number).collect()
+        let is_idle =
+            |session: &Session| session.is_idle() && now.duration_since(session.touched) >= for_;
+        self.by_number
+            .values()
+            .filter(|session| is_idle(session))
+            .map(|session| session.number)
+            .collect()
     }
 }
 
@@ -265,7 +274,7 @@ impl Session {
     }
 
     pub(super) fn stream(&mut self, number: u64) -> Option<&mut Stream> {
-        self.streams.iter_mut().find(|it| it.number == number)
+        self.streams.iter_mut().find(|stream| stream.number == number)
     }
 
     /// Returns the stream for messages that belong to no request: the one opened last, never several (2025-11-25, Transports,
@@ -274,20 +283,21 @@ impl Session {
         self.streams
             .iter()
             .rev()
-            .find(|it| is_standalone(it.number) && it.exchange.is_some())
-            .map(|it| it.number)
+            .find(|stream| is_standalone(stream.number) && stream.exchange.is_some())
+            .map(|stream| stream.number)
     }
 
     /// Returns the number of GETs that are connected to streams, without the one that another GET for this stream would
     /// replace.
     pub(super) fn listening(&self, but_for: Option<u64>) -> usize {
-        let counts =
-            |it: &&Stream| it.by_get && it.exchange.is_some() && Some(it.number) != but_for;
+        let counts = |stream: &&Stream| {
+            stream.by_get && stream.exchange.is_some() && Some(stream.number) != but_for
+        };
         self.streams.iter().filter(counts).count()
     }
 
     pub(super) fn exchanges(&self) -> Vec<ExchangeId> {
-        self.streams.iter().filter_map(|it| it.exchange).chain(self.legacy_sse).collect()
+        self.streams.iter().filter_map(|stream| stream.exchange).chain(self.legacy_sse).collect()
     }
 
     /// Disconnects the request of a stream.
@@ -304,7 +314,7 @@ impl Session {
 
     /// Ends a complete stream.
     pub(super) fn close(&mut self, number: u64) {
-        self.streams.retain(|it| it.number != number);
+        self.streams.retain(|stream| stream.number != number);
         if self.streams.is_empty() {
             self.streams.shrink_to_fit();
         }
@@ -341,7 +351,7 @@ impl Session {
             || self.undelivered_bytes > MAX_UNDELIVERED_BYTES && self.undelivered.len() > 1
         {
             let gone = self.undelivered.pop_front();
-            self.undelivered_bytes -= gone.map_or(0, |it| it.len());
+            self.undelivered_bytes -= gone.map_or(0, |frame| frame.len());
             is_full = true;
         }
         is_full
@@ -354,7 +364,7 @@ impl Session {
 
     /// Returns whether nothing is connected and no request is under way.
     fn is_idle(&self) -> bool {
-        let is_connected = self.streams.iter().any(|it| it.exchange.is_some());
+        let is_connected = self.streams.iter().any(|stream| stream.exchange.is_some());
         self.legacy_sse.is_none() && !is_connected && self.peer.is_idle()
     }
 }

@@ -32,7 +32,12 @@ impl Endpoint {
         self.sessions.mark_used(number);
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
-        match request.facts.headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or_default()) {
+        match request
+            .facts
+            .headers
+            .get(LAST_EVENT_ID)
+            .map(|value| value.to_str().unwrap_or_default())
+        {
             Some(event) => {
                 let event = event.to_owned();
                 self.resume(now, request, &mut session, &event);
@@ -125,8 +130,8 @@ impl Endpoint {
         frame: Frame<'_>,
     ) {
         let owner = request.facts.principal.as_deref();
-        let number = id.and_then(|it| self.sessions.number(it, owner, true));
-        let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {
+        let number = id.and_then(|id| self.sessions.number(id, owner, true));
+        let Some(session) = number.and_then(|number| self.sessions.get_mut(number)) else {
             return self.refuse_session(request);
         };
         let number = session.number;

@@ -18,10 +18,10 @@ pub(super) fn period(config: &EndpointConfig) -> Duration {
 
 impl Endpoint {
     pub(super) fn tick(&mut self, now: Instant) {
-        while let Some(it) = self.engine.expire(now) {
-            self.deliver_event(now, it);
+        while let Some(delivery) = self.engine.expire(now) {
+            self.deliver_event(now, delivery);
         }
-        let is_due = self.next_sweep.is_some_and(|it| it <= now);
+        let is_due = self.next_sweep.is_some_and(|next| next <= now);
         if is_due || self.expiry.is_due(now) {
             self.end_expired(now);
         }
@@ -51,7 +51,7 @@ impl Endpoint {
         let waiting: Vec<(ConnectionId, Instant)> = self
             .connections
             .iter()
-            .filter_map(|(id, it)| Some((*id, it.machine.deadline()?)))
+            .filter_map(|(id, connection)| Some((*id, connection.machine.deadline()?)))
             .collect();
         for (id, at) in waiting {
             match at <= now {
@@ -96,7 +96,9 @@ impl Endpoint {
         let quiet: Vec<ExchangeId> = self
             .exchanges
             .iter()
-            .filter(|(_, it)| it.accepts.stream && now.duration_since(it.quiet_since) >= limit)
+            .filter(|(_, exchange)| {
+                exchange.accepts.stream && now.duration_since(exchange.quiet_since) >= limit
+            })
             .map(|(id, _)| *id)
             .collect();
         for id in quiet {
@@ -126,8 +128,12 @@ impl Endpoint {
         self.engine.stop_suspended();
         self.pass_to_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
-        let idle: Vec<_> =
-            self.connections.iter().filter(|(_, it)| it.is_idle()).map(|(id, _)| *id).collect();
+        let idle: Vec<_> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| connection.is_idle())
+            .map(|(id, _)| *id)
+            .collect();
         for id in idle {
             self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
         }

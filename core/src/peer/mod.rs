@@ -29,7 +29,7 @@ pub(crate) fn broken(message: impl Into<String>) -> Error {
 
 /// Deserializes a result. Errors with kind `Protocol` if the result does not have the expected shape.
 pub fn read<'a, T: serde::Deserialize<'a>>(method: &str, result: &'a Raw) -> Result<T, Error> {
-    serde_json::from_str(result.get()).map_err(|it| invalid(method, &it))
+    serde_json::from_str(result.get()).map_err(|error| invalid(method, &error))
 }
 
 fn invalid(method: &str, problem: &serde_json::Error) -> Error {

@@ -85,7 +85,7 @@ impl Page {
             Some(cursor) => read(method, cursor)?,
         };
         let items: Vec<Raw> = read(method, items)?;
-        match items.iter().all(|it| it.get().starts_with('{')) {
+        match items.iter().all(|item| item.get().starts_with('{')) {
             true => Ok(Self { items, next_cursor }),
             false => {
                 Err(broken(format!("{method}: an entry of the server's list is not an object")))
@@ -95,7 +95,7 @@ impl Page {
 
     fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.items.iter().for_each(|it| it.get().hash(&mut hasher));
+        self.items.iter().for_each(|item| item.get().hash(&mut hasher));
         self.next_cursor.hash(&mut hasher);
         hasher.finish()
     }
@@ -137,13 +137,13 @@ impl Pages {
             return Ok(None);
         }
         self.follows_empty = page.next_cursor.as_deref() == Some("");
-        self.bytes += page.items.iter().map(|it| it.get().len()).sum::<usize>();
+        self.bytes += page.items.iter().map(|item| item.get().len()).sum::<usize>();
         self.bytes += page.next_cursor.as_ref().map_or(0, String::len);
         if self.bytes > MAX_BYTES {
             return Err(broken(format!("{method}: the server's list exceeds {MAX_BYTES} bytes")));
         }
         self.objects +=
-            page.items.iter().map(|it| count_values(it.get(), usize::MAX)).sum::<usize>();
+            page.items.iter().map(|item| count_values(item.get(), usize::MAX)).sum::<usize>();
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         // A repeated cursor alone is no error: it may lead to a different page (Pagination).
@@ -216,7 +216,7 @@ mod tests {
 
         let mut pages = Pages::new(ListKind::Tools);
         let end = (0..2 * MAX_PAGES)
-            .find(|it| pages.push(&page(&format!(r#","nextCursor":"{it}""#))).is_err());
+            .find(|number| pages.push(&page(&format!(r#","nextCursor":"{number}""#))).is_err());
         assert_eq!(end, Some(MAX_PAGES - 1));
     }
 
@@ -224,8 +224,8 @@ mod tests {
     fn a_list_that_nobody_could_keep_is_an_error() {
         let mut pages = Pages::new(ListKind::Tools);
         let tool = "x".repeat(1024 * 1024);
-        let end = (0..100).find(|it| {
-            let page = format!(r#"{{"tools":[{{"name":"{tool}"}}],"nextCursor":"{it}"}}"#);
+        let end = (0..100).find(|number| {
+            let page = format!(r#"{{"tools":[{{"name":"{tool}"}}],"nextCursor":"{number}"}}"#);
             pages.push(&json::raw(page)).is_err()
         });
         assert_eq!(end, Some(63), "64 of them are over it");
@@ -235,8 +235,9 @@ mod tests {
     fn the_bytes_of_cursors_count() {
         let mut pages = Pages::new(ListKind::Tools);
         let cursor = "x".repeat(1024 * 1024);
-        let end = (0..100)
-            .find(|it| pages.push(&page(&format!(r#","nextCursor":"{cursor}{it}""#))).is_err());
+        let end = (0..100).find(|number| {
+            pages.push(&page(&format!(r#","nextCursor":"{cursor}{number}""#))).is_err()
+        });
         assert_eq!(end, Some(63), "64 of them are over the limit");
     }
 

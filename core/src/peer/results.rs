@@ -71,7 +71,8 @@ impl ResultCache {
         result: &Raw,
     ) {
         let size = params.len() + result.get().len();
-        let Some(fresh_until) = fresh_for(result).and_then(|it| now.checked_add(it)) else {
+        let Some(fresh_until) = fresh_for(result).and_then(|duration| now.checked_add(duration))
+        else {
             return;
         };
         if sent != self.version || size > MAX_BYTES {
@@ -80,7 +81,7 @@ impl ResultCache {
         let key = (method, params.to_owned());
         self.remove(&key);
         while self.results.len() >= MAX_RESULTS || self.bytes + size > MAX_BYTES {
-            let oldest = self.results.iter().min_by_key(|(_, it)| it.fresh_until);
+            let oldest = self.results.iter().min_by_key(|(_, cached)| cached.fresh_until);
             let Some((oldest, _)) = oldest else { break };
             self.remove(&oldest.clone());
         }
@@ -133,7 +134,7 @@ impl ResultCache {
 /// Returns the time for which the server allows to reuse a result; `None` if it does not.
 fn fresh_for(result: &Raw) -> Option<Duration> {
     let Hints { result_type, ttl_ms } = serde_json::from_str(result.get()).ok()?;
-    let is_complete = result_type.is_none_or(|it| it == ResultType::Complete);
+    let is_complete = result_type.is_none_or(|kind| kind == ResultType::Complete);
     let time = Duration::from_millis(ttl_ms?.as_u64()?).min(MAX_FRESH);
     (is_complete && !time.is_zero()).then_some(time)
 }

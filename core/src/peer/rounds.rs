@@ -43,8 +43,8 @@ impl Round {
         if wire.result_type != ResultType::InputRequired {
             return Ok(None);
         }
-        let state = wire.request_state.filter(|it| it.get() != "null");
-        if state.as_ref().is_some_and(|it| !it.get().starts_with('"')) {
+        let state = wire.request_state.filter(|state| state.get() != "null");
+        if state.as_ref().is_some_and(|state| !state.get().starts_with('"')) {
             return Err(broken(format!("{method}: the server's requestState is not a string")));
         }
         if state.is_none() && wire.input_requests.is_none() {
@@ -65,8 +65,9 @@ impl Round {
     /// Returns the params of the next request: those of the first one, the answers in the order of the questions, and
     /// the state.
     pub fn params(&self, first: &str, answers: &[Raw]) -> String {
-        let keys = self.questions.iter().map(|it| it.key.as_str());
-        let answers: Members<&RawValue> = keys.zip(answers.iter().map(|it| &**it)).collect();
+        let keys = self.questions.iter().map(|question| question.key.as_str());
+        let answers: Members<&RawValue> =
+            keys.zip(answers.iter().map(|answer| &**answer)).collect();
         with_answers(
             first,
             (!answers.is_empty()).then(|| json::to_raw(&answers)).as_deref(),
@@ -96,17 +97,19 @@ fn read_question(asker: &str, key: String, raw: &Raw) -> Result<Question, Error>
         method: Cow<'a, str>,
         params: Option<Raw>,
     }
-    let call: Call<'_> = serde_json::from_str(raw.get())
-        .map_err(|it| broken(format!("{asker}: the server's question {key:?} is invalid: {it}")))?;
-    let known = Method::parse(&call.method)
-        .filter(|it| matches!(it, Method::CreateMessage | Method::ListRoots | Method::Elicit));
+    let call: Call<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+        broken(format!("{asker}: the server's question {key:?} is invalid: {error}"))
+    })?;
+    let known = Method::parse(&call.method).filter(|method| {
+        matches!(method, Method::CreateMessage | Method::ListRoots | Method::Elicit)
+    });
     let Some(method) = known else {
         let name = call.method;
         return Err(broken(format!(
             "{asker}: the server's question {key:?} has the method {name:?}, which is not a question"
         )));
     };
-    let params = call.params.filter(|it| it.get().starts_with('{'));
+    let params = call.params.filter(|params| params.get().starts_with('{'));
     Ok(Question { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) })
 }
 
@@ -121,8 +124,9 @@ mod tests {
     #[test]
     fn a_round_of_too_many_questions_is_an_error() {
         for (count, is_fine) in [(MAX_QUESTIONS, true), (MAX_QUESTIONS + 1, false)] {
-            let questions: Vec<_> =
-                (0..count).map(|it| format!(r#""{it}":{{"method":"roots/list"}}"#)).collect();
+            let questions: Vec<_> = (0..count)
+                .map(|number| format!(r#""{number}":{{"method":"roots/list"}}"#))
+                .collect();
             let round = read_round(&format!(
                 r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#,
                 questions.join(",")

@@ -185,7 +185,7 @@ impl Subscriptions {
 
     /// Returns the time at which [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.open.values().filter_map(|it| it.state.due()).min()
+        self.open.values().filter_map(|entry| entry.state.due()).min()
     }
 
     fn begin(
@@ -206,7 +206,7 @@ impl Subscriptions {
         let state = if server.has_listen() {
             self.listen(now, key, &interests, settings.timeout)
         } else {
-            let left = interests.uris().filter(|it| !self.uris.want(it, key));
+            let left = interests.uris().filter(|uri| !self.uris.want(uri, key));
             State::Subscribing(left.cloned().collect())
         };
         let entry = Entry { interests, settings, state, is_open: false, attempts: 0 };
@@ -241,7 +241,7 @@ impl Subscriptions {
     }
 
     fn report_closed(&mut self, key: SubscriptionKey) {
-        let why = self.closed_by.as_ref().map(|it| Error::new(ErrorKind::Lost, it.clone()));
+        let why = self.closed_by.as_ref().map(|reason| Error::new(ErrorKind::Lost, reason.clone()));
         self.outputs.push_back(Output::Ended(key, why));
     }
 
@@ -252,13 +252,14 @@ impl Subscriptions {
             self.outputs.push_back(Output::Opened(key));
         }
         if is_again || entry.attempts > 0 || entry.settings.may_have_missed {
-            let all = entry.interests.all().map(|it| Output::Changed(key, it));
+            let all = entry.interests.all().map(|change| Output::Changed(key, change));
             self.outputs.extend(all);
         }
     }
 
     fn tick(&mut self, now: Instant) {
-        let due = self.open.iter().filter(|(_, it)| it.state.due().is_some_and(|it| it <= now));
+        let due =
+            self.open.iter().filter(|(_, entry)| entry.state.due().is_some_and(|due| due <= now));
         for key in due.map(|(key, _)| *key).collect::<Vec<_>>() {
             let Some(entry) = self.open.get(&key) else { continue };
             match entry.state {
@@ -277,7 +278,7 @@ impl Subscriptions {
 
     fn notified(&mut self, listen: Option<RequestKey>, change: &Change) {
         let Some(request) = listen else {
-            let interested = self.open.iter().filter(|(_, it)| it.interests.cover(change));
+            let interested = self.open.iter().filter(|(_, entry)| entry.interests.cover(change));
             let changes = interested.map(|(key, _)| Output::Changed(*key, change.clone()));
             return self.outputs.extend(changes);
         };

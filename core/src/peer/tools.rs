@@ -121,18 +121,21 @@ impl KnownTools {
 
     /// Returns the HTTP headers that repeat arguments of a call.
     pub fn mirror(&self, name: &str, arguments: &str) -> Vec<(String, String)> {
-        self.tools.get(name).map(|it| mirror(&it.mirrored, arguments)).unwrap_or_default()
+        self.tools.get(name).map(|tool| mirror(&tool.mirrored, arguments)).unwrap_or_default()
     }
 
     /// Errors if an argument that must be repeated in a header can't be written there; `params` are the call's
     /// params.
     pub fn check_mirrored(&self, name: &str, params: &str) -> Result<(), Error> {
-        let mirrored = self.tools.get(name).map_or(&[][..], |it| &it.mirrored);
+        let mirrored = self.tools.get(name).map_or(&[][..], |tool| &tool.mirrored);
         if mirrored.is_empty() {
             return Ok(());
         }
         let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
-        match inexpressible(mirrored, params.get("arguments").map_or("{}", |it| it.get())) {
+        match inexpressible(
+            mirrored,
+            params.get("arguments").map_or("{}", |arguments| arguments.get()),
+        ) {
             None => Ok(()),
             Some(argument) => Err(Error::misuse(format!(
                 "argument '{argument}' of tool {name:?} is repeated in an HTTP header; it must be an integer from -(2^53 - 1) \
@@ -154,8 +157,8 @@ impl KnownTools {
             return Ok(ParsedToolResult { data: wire.data(None), failure, needs_schema: false });
         }
         let known = self.tools.get(name);
-        let is_wrapped = known.is_some_and(|it| it.is_wrapped) || wire.says_wrapped();
-        let inner = wire.structured_content.as_ref().and_then(|it| only_result(it.value));
+        let is_wrapped = known.is_some_and(|tool| tool.is_wrapped) || wire.says_wrapped();
+        let inner = wire.structured_content.as_ref().and_then(|content| only_result(content.value));
         let is_ambiguous = inner.is_some() && !is_wrapped;
         let data = wire.data(inner.filter(|_| is_wrapped));
         let needs_schema = is_ambiguous && !self.knows(name);
@@ -191,26 +194,28 @@ pub fn check_result(
         let error = || super::broken(format!("tool {name:?} {missing}"));
         return if may_be_text { Ok(()) } else { Err(error()) };
     };
-    let schema = schema.map_err(|it| {
-        super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
+    let schema = schema.map_err(|error| {
+        super::broken(format!("the output schema of tool {name:?} can't be used: {error}"))
     })?;
-    schema.check_json(value.value).map_err(|it| {
-        super::broken(format!("the result of tool {name:?} does not match its output schema: {it}"))
+    schema.check_json(value.value).map_err(|error| {
+        super::broken(format!(
+            "the result of tool {name:?} does not match its output schema: {error}"
+        ))
     })
 }
 
 /// Errors if the arguments do not match the input schema that the server listed.
 pub fn check_arguments(name: &str, schema: &ListedSchema, arguments: &str) -> Result<(), Error> {
-    let schema = schema.compiled().map_err(|it| {
-        Error::new(ErrorKind::Unsupported, format!("the input schema of tool {name:?}: {it}"))
+    let schema = schema.compiled().map_err(|error| {
+        Error::new(ErrorKind::Unsupported, format!("the input schema of tool {name:?}: {error}"))
     })?;
     let Some(schema) = schema else { return Ok(()) };
     let value: Value =
-        serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
-    schema.check(&value).map_err(|it| {
+        serde_json::from_str(arguments).map_err(|error| Error::misuse(error.to_string()))?;
+    schema.check(&value).map_err(|error| {
         Error::new(
             ErrorKind::Misuse,
-            format!("Invalid arguments for tool {name:?}: {}", it.of(Subject::Argument)),
+            format!("Invalid arguments for tool {name:?}: {}", error.of(Subject::Argument)),
         )
     })
 }
@@ -284,7 +289,7 @@ impl<'a> Wire<'a> {
 }
 
 fn read_member<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
-    serde_json::from_str(json).map_err(|it| super::invalid("tools/call", &it))
+    serde_json::from_str(json).map_err(|error| super::invalid("tools/call", &error))
 }
 
 impl Wire<'_> {
@@ -304,10 +309,11 @@ impl Wire<'_> {
         struct Text {
             text: String,
         }
-        let blocks = self.content.and_then(|it| serde_json::from_str::<Vec<&RawValue>>(it).ok());
+        let blocks =
+            self.content.and_then(|content| serde_json::from_str::<Vec<&RawValue>>(content).ok());
         let blocks = blocks.into_iter().flatten();
-        let texts = blocks.filter_map(|it| serde_json::from_str::<Text>(it.get()).ok());
-        texts.map(|it| it.text).collect::<Vec<_>>().join("\n")
+        let texts = blocks.filter_map(|block| serde_json::from_str::<Text>(block.get()).ok());
+        texts.map(|block| block.text).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns whether `FastMCP` marked the result as wrapped.
@@ -321,8 +327,8 @@ impl Wire<'_> {
             wrap_result: bool,
         }
         self.meta
-            .and_then(|it| serde_json::from_str::<Meta>(it).ok())
-            .is_some_and(|it| it.fastmcp.wrap_result)
+            .and_then(|meta| serde_json::from_str::<Meta>(meta).ok())
+            .is_some_and(|meta| meta.fastmcp.wrap_result)
     }
 }
 
@@ -341,13 +347,13 @@ fn is_marked(schema: &RawValue) -> bool {
         #[serde(default, rename = "x-fastmcp-wrap-result")]
         theirs: bool,
     }
-    serde_json::from_str::<Marks>(schema.get()).is_ok_and(|it| it.ours || it.theirs)
+    serde_json::from_str::<Marks>(schema.get()).is_ok_and(|marks| marks.ours || marks.theirs)
 }
 
 /// Returns the place of the value of `result` if it is the object's only member.
 fn only_result(value: &str) -> Option<Range<usize>> {
     let mut members = members(value);
-    let only = members.next().filter(|it| it.name == "result")?;
+    let only = members.next().filter(|member| member.name == "result")?;
     members.next().is_none().then_some(only.place)
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn count_values(json: &str, max: usize) -> usize {
             }
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                plain = plain.filter(|it| *it != depth);
+                plain = plain.filter(|outside| *outside != depth);
             }
             _ => (),
         }

@@ -27,7 +27,7 @@ impl ClientKey {
             (claims.get("iss"), subject, client_id).hash(&mut hasher);
             return Some(Self::Principal(hasher.finish()));
         }
-        remote.map(|it| match it.to_canonical() {
+        remote.map(|remote| match remote.to_canonical() {
             IpAddr::V4(address) => Self::V4(address.to_bits()),
             IpAddr::V6(address) => Self::V6((address.to_bits() >> 64) as u64),
         })

@@ -175,5 +175,8 @@ impl<'de> Deserialize<'de> for ContentBlock {
 /// any input.
 fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
     let blocks = Vec::<Raw>::deserialize(deserializer)?;
-    blocks.into_iter().map(|it| ContentBlock::parse(it, true).map_err(D::Error::custom)).collect()
+    blocks
+        .into_iter()
+        .map(|block| ContentBlock::parse(block, true).map_err(D::Error::custom))
+        .collect()
 }

@@ -30,7 +30,7 @@ impl FromStr for Dialect {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or_else(|| {
+        Self::ALL.into_iter().find(|dialect| dialect.as_str() == name).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(" and ");
             Error::misuse(format!(
                 "{name:?} is not a dialect of the protocol; the dialects are {known}"

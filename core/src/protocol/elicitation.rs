@@ -49,7 +49,7 @@ pub struct ElicitRequestUrlParams {
 impl ElicitRequestUrlParams {
     /// Returns whether a browser can open this URL: it is absolute, has a host, and consists of valid URL characters.
     pub(crate) fn is_address(url: &str) -> bool {
-        http::Uri::try_from(url).is_ok_and(|it| it.scheme().is_some() && it.host().is_some())
+        http::Uri::try_from(url).is_ok_and(|uri| uri.scheme().is_some() && uri.host().is_some())
     }
 }
 
@@ -109,7 +109,7 @@ impl Error {
     /// # use gudgeon::{error::Error, protocol::ElicitRequestParams};
     /// fn pages(error: &Error) -> Vec<String> {
     ///     let pages = error.elicitations().into_iter();
-    ///     pages.filter_map(|it| match it {
+    ///     pages.filter_map(|page| match page {
     ///         ElicitRequestParams::Url(page) => Some(page.url),
     ///         _ => None,
     ///     })
@@ -121,8 +121,8 @@ impl Error {
         if self.code != Some(code::URL_ELICITATION_REQUIRED) {
             return Vec::new();
         }
-        let data = self.data.as_ref().and_then(|it| serde_json::from_str(it.get()).ok());
-        data.map(|it: UrlElicitationRequiredData| it.elicitations).unwrap_or_default()
+        let data = self.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok());
+        data.map(|data: UrlElicitationRequiredData| data.elicitations).unwrap_or_default()
     }
 }
 

@@ -88,8 +88,8 @@ impl Finder {
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Found> {
-        let is_word =
-            !name.is_empty() && name.bytes().all(|it| it == b'_' || it.is_ascii_alphanumeric());
+        let is_word = !name.is_empty()
+            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
         let step = |place: &mut String| {
             // Writing to a String never fails.
             let _ = if is_word { write!(place, ".{name}") } else { write!(place, "[{name:?}]") };

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::Path};
 
 /// Returns `true` for a `file://` URI.
 pub(crate) fn is_file_uri(uri: &str) -> bool {
-    uri.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://"))
+    uri.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("file://"))
 }
 
 /// Returns the `file://` URI of an absolute path.

@@ -101,5 +101,5 @@ impl<'de> Deserialize<'de> for InputRequest {
 }
 
 fn read<T: DeserializeOwned>(params: Option<&Raw>) -> serde_json::Result<T> {
-    serde_json::from_str(params.map_or("{}", |it| it.get()))
+    serde_json::from_str(params.map_or("{}", |params| params.get()))
 }

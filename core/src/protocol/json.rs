@@ -146,8 +146,8 @@ impl ObjectWriter {
 
     /// Adds all members of an object given as JSON text. Adds nothing if the text is not an object.
     pub fn splice(&mut self, object: &str) -> &mut Self {
-        let inner = object.trim().strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-        if let Some(inner) = inner.map(str::trim).filter(|it| !it.is_empty()) {
+        let inner = object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        if let Some(inner) = inner.map(str::trim).filter(|inner| !inner.is_empty()) {
             self.separate();
             self.json.push_str(inner);
         }
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn strings_are_written_as_serde_json_writes_them() {
-        let texts = (0..=0x7f_u8).map(|it| char::from(it).to_string());
+        let texts = (0..=0x7f_u8).map(|byte| char::from(byte).to_string());
         let texts = texts.chain(["é", "\u{2028}", "😀"].map(str::to_owned));
         for special in texts {
             for length in [0, 1, 7, 8, 9, 31, 255, 256, 257, 263, 511, 512, 1_000] {

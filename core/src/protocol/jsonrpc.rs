@@ -94,7 +94,7 @@ impl Id {
     /// Parses a JSON text as an id; returns `None` unless it is a string or an integer.
     pub fn parse(json: &str) -> Option<Self> {
         let digits = json.strip_prefix('-').unwrap_or(json);
-        let integer = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        let integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         (integer || json.starts_with('"')).then(|| Self(json.into()))
     }
 
@@ -174,7 +174,7 @@ impl<'a> Frame<'a> {
         }
         match serde_json::from_str::<BatchMembers<'_>>(text) {
             Ok(BatchMembers(members)) => {
-                Self::Batch(members.into_iter().map(|it| parse_message(it.get())).collect())
+                Self::Batch(members.into_iter().map(|member| parse_message(member.get())).collect())
             }
             Err(error) => Self::One(Err(Malformed::unreadable(error.to_string()))),
         }
@@ -238,7 +238,7 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
         Some(Name::Other) => has_outcome,
     };
     let is_response = lacks_method && has_outcome;
-    let id = fields.id.map(|it| Id::parse(it.get()).ok_or(it));
+    let id = fields.id.map(|raw| Id::parse(raw.get()).ok_or(raw));
     let known = match &id {
         Some(Ok(id)) => Some(id.clone()),
         _ => None,

@@ -58,7 +58,7 @@ impl LoggingLevel {
     /// Returns the level with this name, if it exists.
     #[doc(hidden)] // For the language bindings and the tests.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
 
     pub(crate) fn as_str(self) -> &'static str {

@@ -14,16 +14,16 @@ pub(crate) fn has_prefix(key: &str) -> bool {
 /// Returns `true` for labels separated by dots.
 pub(crate) fn is_prefix(prefix: &str) -> bool {
     prefix.split('.').all(|label| {
-        label.starts_with(|it: char| it.is_ascii_alphabetic())
-            && label.ends_with(|it: char| it.is_ascii_alphanumeric())
+        label.starts_with(|first: char| first.is_ascii_alphabetic())
+            && label.ends_with(|last: char| last.is_ascii_alphanumeric())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     })
 }
 
 /// Returns `true` for letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, and for the empty name.
 pub(crate) fn is_name(name: &str) -> bool {
-    let is_end = |it: char| it.is_ascii_alphanumeric();
-    let is_inside = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
+    let is_end = |character: char| character.is_ascii_alphanumeric();
+    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     name.is_empty()
         || name.starts_with(is_end) && name.ends_with(is_end) && name.bytes().all(is_inside)
 }

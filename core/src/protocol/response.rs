@@ -76,7 +76,7 @@ impl Response {
             Self::Raw(raw) => return json::apart(raw.get(), "_meta").ok()?.1.map(Cow::Owned),
             Self::Empty | Self::AllResources { .. } | Self::InputRequired { .. } => None,
         };
-        meta.map(|it| Cow::Borrowed(&**it))
+        meta.map(|meta| Cow::Borrowed(&**meta))
     }
 }
 

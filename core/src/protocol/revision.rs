@@ -42,7 +42,7 @@ impl Revision {
     /// Returns the revision with this date, if it was published.
     #[doc(hidden)] // For the language bindings and the tests.
     pub fn parse(date: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == date)
+        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
     }
 
     /// Returns the revisions with these dates. Errors if a date is not a published revision or if `dates` is empty.
@@ -54,7 +54,7 @@ impl Revision {
                 "the list of revisions is empty; the revisions are {known}"
             )));
         }
-        dates.iter().map(|it| it.as_ref().parse()).collect()
+        dates.iter().map(|date| date.as_ref().parse()).collect()
     }
 
     pub(crate) fn as_str(self) -> &'static str {

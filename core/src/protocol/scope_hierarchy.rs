@@ -16,7 +16,12 @@ impl ScopeHierarchy {
         implied: impl IntoIterator<Item = (S, impl IntoIterator<Item = S>)>,
     ) -> Self {
         let set = |scopes: &mut dyn Iterator<Item = S>| scopes.map(Into::into).collect();
-        Self(implied.into_iter().map(|(it, all)| (it.into(), set(&mut all.into_iter()))).collect())
+        Self(
+            implied
+                .into_iter()
+                .map(|(scope, all)| (scope.into(), set(&mut all.into_iter())))
+                .collect(),
+        )
     }
 
     /// Returns the granted scopes with all that they imply.
@@ -35,12 +40,12 @@ impl ScopeHierarchy {
 
     /// Returns whether the granted scopes include all that are required.
     pub fn suffices(&self, granted: &BTreeSet<String>, required: &[String]) -> bool {
-        match required.iter().all(|it| granted.contains(it)) {
+        match required.iter().all(|scope| granted.contains(scope)) {
             true => true,
             false if self.0.is_empty() => false,
             false => {
                 let all = self.expand(granted);
-                required.iter().all(|it| all.contains(it))
+                required.iter().all(|scope| all.contains(scope))
             }
         }
     }

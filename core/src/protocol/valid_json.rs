@@ -37,7 +37,7 @@ pub fn members(object: &str) -> impl Iterator<Item = ValidMember<'_>> {
 
 /// Returns the value of a member of an object as JSON; the last one if several have this name.
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    members(object).filter(|it| it.name == name).last().map(|it| it.value)
+    members(object).filter(|member| member.name == name).last().map(|member| member.value)
 }
 
 /// Returns whether a string contains a word, by vector instructions.
@@ -48,7 +48,7 @@ pub fn contains(text: &[u8], word: &str) -> bool {
 /// Returns the place behind the string whose quotation mark is at `at`.
 pub fn skip_string(json: &[u8], at: usize) -> usize {
     let mut from = at + 1;
-    while let Some(found) = json.get(from..).and_then(|it| memchr::memchr2(b'"', b'\\', it)) {
+    while let Some(found) = json.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         if json[from + found] == b'"' {
             return from + found + 1;
         }
@@ -76,7 +76,7 @@ fn skip_value(json: &[u8], mut at: usize) -> usize {
 }
 
 fn skip_space(json: &[u8], at: usize) -> usize {
-    let space = json.iter().skip(at).take_while(|it| it.is_ascii_whitespace());
+    let space = json.iter().skip(at).take_while(|byte| byte.is_ascii_whitespace());
     at + space.count()
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn parts(object: &str) -> Vec<(String, String)> {
-        members(object).map(|it| (it.name.into_owned(), it.value.to_owned())).collect()
+        members(object).map(|member| (member.name.into_owned(), member.value.to_owned())).collect()
     }
 
     #[test]

@@ -25,17 +25,24 @@ pub(super) fn add(
     handler: Handler,
 ) -> Result<(), Error> {
     if let Some(prompt) = components.prompts.find(target) {
-        let names: Vec<_> =
-            prompt.prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
+        let names: Vec<_> = prompt
+            .prompt
+            .arguments
+            .iter()
+            .flatten()
+            .map(|argument| argument.name.clone())
+            .collect();
         check_argument(target, argument, &names)?;
-        let complete =
-            |it: &mut RegisteredPrompt| insert(&mut it.completions, target, argument, handler);
+        let complete = |prompt: &mut RegisteredPrompt| {
+            insert(&mut prompt.completions, target, argument, handler)
+        };
         return components.prompts.amend(target, complete);
     }
     if let Some(template) = components.templates.find(target) {
         check_argument(target, argument, &template.variables())?;
-        let complete =
-            |it: &mut RegisteredTemplate| insert(&mut it.completions, target, argument, handler);
+        let complete = |template: &mut RegisteredTemplate| {
+            insert(&mut template.completions, target, argument, handler)
+        };
         return components.templates.amend(target, complete);
     }
     Err(Error::misuse(format!(
@@ -46,8 +53,8 @@ pub(super) fn add(
 /// Returns whether completion is declared: there is one, or will be.
 pub(super) fn any(components: &Components) -> bool {
     components.grows
-        || components.prompts.all().any(|(it, _)| !it.completions.is_empty())
-        || components.templates.all().any(|(it, _)| !it.completions.is_empty())
+        || components.prompts.all().any(|(prompt, _)| !prompt.completions.is_empty())
+        || components.templates.all().any(|(template, _)| !template.completions.is_empty())
 }
 
 /// Finds the options of a target, and the completion handler of its argument. Returns `Err(())` if the target does not exist or the caller may not
@@ -68,7 +75,7 @@ pub(super) fn find<'a>(
                 return Ok((&template.options, template.completions.get(argument)));
             }
             let resource = components.resources.get_visible(uri, visibility);
-            resource.map(|it| (&it.options, None)).ok_or(())
+            resource.map(|resource| (&resource.options, None)).ok_or(())
         }
     }
 }
@@ -129,7 +136,7 @@ fn insert(
 }
 
 fn check_argument(target: &str, argument: &str, names: &[String]) -> Result<(), Error> {
-    match names.iter().any(|it| it == argument) {
+    match names.iter().any(|name| name == argument) {
         true => Ok(()),
         false => Err(Error::misuse(format!(
             "{target:?} has no argument {argument:?} to complete: it has {}",

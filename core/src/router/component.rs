@@ -79,7 +79,7 @@ where
     T: Entry + serde::de::DeserializeOwned,
 {
     let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
-        .map_err(|it| Error::misuse(it.to_string()))?;
+        .map_err(|error| Error::misuse(error.to_string()))?;
     for (name, value) in changes {
         if !changeable.contains(&name.as_str()) {
             return Err(Error::misuse(format!(

@@ -18,7 +18,7 @@ pub(super) fn check(block: &str) -> Result<(), Failure> {
     if !block.contains("tool_") {
         return Ok(());
     }
-    let kind = serde_json::from_str::<Kind<'_>>(block).ok().and_then(|it| it.r#type);
+    let kind = serde_json::from_str::<Kind<'_>>(block).ok().and_then(|kind| kind.r#type);
     match kind.as_deref() {
         Some(kind @ ("tool_use" | "tool_result")) => Err(bad_result(format!(
             "content of the type {kind:?} is for sampling only: use text here"

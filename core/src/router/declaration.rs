@@ -92,7 +92,7 @@ impl ServerFacts {
         let mut facts = Self {
             rounds: server.rounds(),
             instructions: server.instructions,
-            dialects: server.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
+            dialects: server.dialects.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
             page_size: server.page_size.unwrap_or(usual.page_size).max(1),
             list_ttl: server.list_ttl_ms.map(duration).unwrap_or_default(),
             debug: server.debug,
@@ -142,7 +142,7 @@ impl Components {
             cache_scope: options.cache_scope,
             paths: options.paths,
             unchecked_paths: options.unchecked_paths,
-            keep: options.cache_ms.map(duration).filter(|it| !it.is_zero()),
+            keep: options.cache_ms.map(duration).filter(|duration| !duration.is_zero()),
             scopes: options.scopes,
         };
         let definition = match list {
@@ -179,13 +179,14 @@ impl Components {
 }
 
 fn parse<T: DeserializeOwned>(what: &str, declaration: &[u8]) -> Result<T, Error> {
-    json::from_bytes(declaration)
-        .map_err(|it| Error::misuse(format!("the declaration of this {what} can't be read: {it}")))
+    json::from_bytes(declaration).map_err(|error| {
+        Error::misuse(format!("the declaration of this {what} can't be read: {error}"))
+    })
 }
 
 fn duration(milliseconds: f64) -> Duration {
     let given = Duration::try_from_secs_f64((milliseconds / 1000.0).max(0.0));
-    given.map_or(CENTURY, |it| it.min(CENTURY))
+    given.map_or(CENTURY, |duration| duration.min(CENTURY))
 }
 
 fn yes() -> bool {

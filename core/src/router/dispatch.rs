@@ -76,7 +76,8 @@ impl RequestScope<'_> {
     /// Returns `true` if the handler can identify the caller, so that a result may be specific to that user. Shared
     /// caches do not separate users by HTTP credentials (RFC 9111, section 3.5).
     fn is_user_specific(self) -> bool {
-        self.principal.is_some() || self.headers.is_some_and(|it| it.contains_key(AUTHORIZATION))
+        self.principal.is_some()
+            || self.headers.is_some_and(|headers| headers.contains_key(AUTHORIZATION))
     }
 
     /// Errors if the caller's token lacks a scope that the component needs. Callers that no network separates from the server
@@ -107,7 +108,7 @@ impl RequestScope<'_> {
 
     /// Returns the cache hint of a result: how long and by whom it may be cached.
     fn hint(self, options: &ComponentOptions) -> CacheHint {
-        let said = options.cache_scope.map(|it| it == CacheScope::Private);
+        let said = options.cache_scope.map(|scope| scope == CacheScope::Private);
         // A component with restricted access must never be served to others from a shared cache.
         let is_restricted = options.is_guarded || !options.scopes.is_empty();
         let private = is_restricted || said.unwrap_or_else(|| self.is_user_specific());
@@ -125,7 +126,8 @@ pub trait Cursors {
 
 /// Answers a request, or returns the handler run that answers it.
 pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
-    let wanting = components.middleware.as_ref().filter(|it| it.wants(&request.method()));
+    let wanting =
+        components.middleware.as_ref().filter(|middleware| middleware.wants(&request.method()));
     let Some(middleware) = wanting else { return answer(components, request, scope) };
     let seen = request.clone();
     let resolution = match answer(components, request, scope) {
@@ -235,13 +237,13 @@ fn list<T: Component>(
         None => None,
         Some(cursor) => {
             let place = scope.cursors.open(registry.kind(), cursor);
-            let place = place.filter(|it| registry.has_place(*it));
+            let place = place.filter(|place| registry.has_place(*place));
             Some(place.ok_or_else(|| Fault::invalid_params("invalid cursor"))?)
         }
     };
     let Page { items, spellings, next } =
         registry.page(after, components.server.page_size, scope.visibility);
-    let next_cursor = next.map(|it| scope.cursors.seal(registry.kind(), it));
+    let next_cursor = next.map(|place| scope.cursors.seal(registry.kind(), place));
     let private = registry.is_guarded() || scope.visibility.is_by_scope();
     let cache = CacheHint { private, ..components.list_hint() };
     Ok(Listing { items, spellings, next_cursor, cache, meta: None })
@@ -265,7 +267,7 @@ fn listed<'a, T: Component>(
     registry: &'a Registry<T>,
     visibility: &'a Visibility,
 ) -> impl Iterator<Item = Arc<T::Listed>> {
-    registry.visible(visibility).map(|it| Arc::clone(it.listed()))
+    registry.visible(visibility).map(|component| Arc::clone(component.listed()))
 }
 
 fn call_tool(
@@ -279,7 +281,8 @@ fn call_tool(
         Fault::new(FaultKind::UnknownTool, message)
     })?;
     scope.check_scopes(components, &component.options)?;
-    let arguments = arguments.map_or_else(|| "{}".into(), |it| String::from(Box::<str>::from(it)));
+    let arguments =
+        arguments.map_or_else(|| "{}".into(), |raw| String::from(Box::<str>::from(raw)));
     let given = arguments.as_str();
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
         wire::check_params(headers, &component.mirrored, given)?;
@@ -442,7 +445,7 @@ fn replaced(
     let MethodName::Standard(_) = name else { return None };
     let handler = components.method(name.as_str())?;
     let params =
-        scope.raw_params.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
+        scope.raw_params.map_or_else(|| middleware::params(request), |raw| raw.get().to_owned());
     if let Err(fault) = check_params(components, name.as_str(), &params) {
         return Some(Err(fault));
     }
@@ -454,8 +457,8 @@ fn replaced(
 fn check_params(components: &Components, method: &str, params: &str) -> Result<(), Fault> {
     let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
-    schema.check(&given).map_err(|it| {
-        Fault::invalid_params(format!("Invalid params: {}", it.of(Subject::Parameter)))
+    schema.check(&given).map_err(|violation| {
+        Fault::invalid_params(format!("Invalid params: {}", violation.of(Subject::Parameter)))
     })
 }
 

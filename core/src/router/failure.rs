@@ -43,7 +43,7 @@ impl Failure {
                 };
             }
         };
-        let owned = |raw: Option<&RawValue>| raw.map(|it| -> Raw { it.to_owned() });
+        let owned = |raw: Option<&RawValue>| raw.map(|value| -> Raw { value.to_owned() });
         let message = || it.message.clone().unwrap_or_default();
         match it.kind {
             "tool" => Self::Tool { message: message(), meta: owned(it.meta) },
@@ -121,7 +121,8 @@ impl Failure {
 /// Reads an error code; a non-integer code is `None`.
 #[allow(clippy::cast_possible_truncation, reason = "see above")]
 fn integer(given: Option<&Number>) -> i64 {
-    let read = |it: &Number| it.as_i64().or_else(|| it.as_f64().map(|it| it as i64));
+    let read =
+        |number: &Number| number.as_i64().or_else(|| number.as_f64().map(|float| float as i64));
     given.and_then(read).unwrap_or(code::INTERNAL_ERROR)
 }
 

@@ -166,7 +166,7 @@ impl ResultBuilder {
 
     /// Returns whether the check of a small reply may take long.
     pub(crate) fn checks_slowly(&self) -> bool {
-        matches!(self, Self::Tool(component) if component.output_schema().is_some_and(|it| it.is_slow()))
+        matches!(self, Self::Tool(component) if component.output_schema().is_some_and(|schema| schema.is_slow()))
     }
 
     /// Returns `true` if the handler must not be run again from its start after the client answers.
@@ -194,7 +194,7 @@ impl ResultBuilder {
     pub fn resolve(&self, reply: Reply) -> Result<Resolution, Failure> {
         match self {
             Self::Prepared(prepared) => prepared.resolve(reply),
-            _ => self.response(reply).map(|it| Resolution::Answer(Ok(it))),
+            _ => self.response(reply).map(|response| Resolution::Answer(Ok(response))),
         }
     }
 
@@ -326,10 +326,10 @@ impl Failure {
 
 /// Returns `true` if the data lists valid pages (2025-11-25, Elicitation, "URL Elicitation Required Error").
 fn names_pages(data: Option<&Raw>) -> bool {
-    let said = data.and_then(|it| serde_json::from_str(it.get()).ok());
+    let said = data.and_then(|data| serde_json::from_str(data.get()).ok());
     said.is_some_and(|UrlElicitationRequiredData { elicitations }| {
-        let is_page = |it: &ElicitRequestParams| {
-            matches!(it, ElicitRequestParams::Url(page)
+        let is_page = |elicitation: &ElicitRequestParams| {
+            matches!(elicitation, ElicitRequestParams::Url(page)
                 if page.elicitation_id.is_some() && ElicitRequestUrlParams::is_address(&page.url))
         };
         !elicitations.is_empty() && elicitations.iter().all(is_page)
@@ -338,7 +338,7 @@ fn names_pages(data: Option<&Raw>) -> bool {
 
 /// Returns the `_meta` of a result; errors if it is not an object.
 pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> {
-    match meta.map(|it| (it, it.get().as_bytes().first())) {
+    match meta.map(|meta| (meta, meta.get().as_bytes().first())) {
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((meta, Some(b'{'))) => Ok(Some(meta.to_owned())),
         Some(_) => Err(bad_result("the result's \"_meta\" is not an object")),

@@ -189,7 +189,7 @@ impl ResponseLimit {
             Reply::Result(json) => json.len(),
             reply => {
                 let uri = subject.unwrap_or_default();
-                HandlerKind::of(method).result(uri, None, reply).map_or(0, |it| it.len())
+                HandlerKind::of(method).result(uri, None, reply).map_or(0, |result| result.len())
             }
         };
         self.check(method, subject, size)
@@ -304,8 +304,9 @@ mod tests {
     fn the_whole_result_of_a_reply_is_measured() {
         let size = |method: &str, reply: Reply| {
             let rejected = ResponseLimit(0).check_reply(method, Some("a:b"), reply).err();
-            rejected.map_or(0, |it| {
-                let number = it.message.split(" has ").nth(1).and_then(|it| it.split(' ').next());
+            rejected.map_or(0, |rejection| {
+                let number =
+                    rejection.message.split(" has ").nth(1).and_then(|rest| rest.split(' ').next());
                 number.unwrap().parse().unwrap()
             })
         };

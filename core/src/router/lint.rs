@@ -73,7 +73,7 @@ impl Found<'_> {
         if schema.contains_key("$schema") {
             self.add("dialect", "its input schema has \"$schema\", which hosts reject: leave it out, 2020-12 is the default");
         }
-        for keyword in CHOICES.into_iter().filter(|it| schema.contains_key(*it)) {
+        for keyword in CHOICES.into_iter().filter(|keyword| schema.contains_key(*keyword)) {
             self.add("choice", &format!("its input schema has {keyword:?} around all arguments, which model APIs reject: put the choice into a property"));
         }
         let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
@@ -91,16 +91,19 @@ impl Found<'_> {
         if schema.contains_key("$ref") || schema.contains_key("$dynamicRef") {
             self.add("reference", &format!("its input schema has \"$ref\"{place}, which many hosts don't follow: write the schema out there"));
         }
-        let is_array = schema.get("type").is_some_and(|it| {
-            it == "array" || it.as_array().is_some_and(|it| it.iter().any(|it| it == "array"))
+        let is_array = schema.get("type").is_some_and(|kind| {
+            kind == "array"
+                || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
         });
         if is_array && !schema.get("items").is_some_and(Value::is_object) {
             self.add("items", &format!("its input schema has an array without an \"items\" schema{place}, which model APIs reject: say what it holds, or \"items\": {{}}"));
         }
         if let Some(options @ [_, _]) =
             schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
-            && options.iter().any(|it| it == &serde_json::json!({"type": "null"}))
-            && options.iter().any(|it| it["type"].as_str().is_some_and(|it| it != "null"))
+            && options.iter().any(|option| option == &serde_json::json!({"type": "null"}))
+            && options
+                .iter()
+                .any(|option| option["type"].as_str().is_some_and(|kind| kind != "null"))
         {
             self.add("null", &format!("its input schema has \"anyOf\" with null{place}, which hosts reject: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
         }

@@ -82,7 +82,7 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.all().map(|(it, _)| it.key().to_owned()).collect()
+        self.all().map(|(component, _)| component.key().to_owned()).collect()
     }
 
     fn is_enabled(&self, key: &str) -> bool {
@@ -90,12 +90,12 @@ impl<T: Component<Listed: Serialize> + Clone> AnyRegistry for Registry<T> {
     }
 
     fn tagged(&self, tags: &[String]) -> Vec<String> {
-        let carries = |component: &T| component.options().tags.iter().any(|it| tags.contains(it));
-        self.all().filter(|it| carries(it.0)).map(|it| it.0.key().to_owned()).collect()
+        let carries = |component: &T| component.options().tags.iter().any(|tag| tags.contains(tag));
+        self.all().filter(|entry| carries(entry.0)).map(|entry| entry.0.key().to_owned()).collect()
     }
 
     fn listed(&self, key: &str) -> Option<String> {
-        self.find(key).map(|it| json::to_raw(&**it.listed()).get().to_owned())
+        self.find(key).map(|component| json::to_raw(&**component.listed()).get().to_owned())
     }
 
     fn remove(&mut self, key: &str) -> Result<(), Error> {

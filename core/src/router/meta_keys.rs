@@ -26,7 +26,8 @@ pub fn problems(meta: &RawValue) -> Vec<String> {
         return Vec::new();
     };
     let keys = members.0.iter().take(MAX_KEYS);
-    keys.filter_map(|(key, _)| problem(key).map(|it| format!("the key {key:?} {it}"))).collect()
+    keys.filter_map(|(key, _)| problem(key).map(|problem| format!("the key {key:?} {problem}")))
+        .collect()
 }
 
 /// Returns the `_meta` of another server's result without the keys that describe that server or its connection. `None` if nothing
@@ -48,7 +49,8 @@ fn problem(key: &str) -> Option<&'static str> {
              and last, with a prefix such as \"com.example/\" before it where it needs one",
         );
     }
-    let second = prefix.filter(|it| *it != EXTENSIONS).and_then(|it| it.split('.').nth(1));
+    let second =
+        prefix.filter(|prefix| *prefix != EXTENSIONS).and_then(|prefix| prefix.split('.').nth(1));
     matches!(second, Some("modelcontextprotocol" | "mcp")).then_some(
         "has a prefix that is reserved for the protocol: use one of your own, such as \"com.example/\"",
     )
@@ -93,7 +95,7 @@ mod tests {
             ("io.modelcontextprotocol/serverInfo", "has no effect here"),
             ("progressToken", "has no effect here"),
         ] {
-            assert!(problem(key).is_some_and(|it| it.contains(said)), "{key:?}");
+            assert!(problem(key).is_some_and(|problem| problem.contains(said)), "{key:?}");
         }
     }
 
@@ -101,7 +103,7 @@ mod tests {
     fn what_is_no_object_has_no_keys_and_very_many_are_not_all_read() {
         let raw = |text: String| RawValue::from_string(text).expect("JSON");
         assert_eq!(problems(&raw("[1]".into())), [""; 0]);
-        let many: Vec<_> = (0..1_000).map(|it| format!(r#""bad {it}":1"#)).collect();
+        let many: Vec<_> = (0..1_000).map(|number| format!(r#""bad {number}":1"#)).collect();
         assert_eq!(problems(&raw(format!("{{{}}}", many.join(",")))).len(), MAX_KEYS);
     }
 }

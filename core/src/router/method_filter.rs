@@ -13,11 +13,11 @@ impl MethodFilter {
     /// `methods` are method names such as `tools/list`, or `*` for all.
     pub(crate) fn new<N: Into<Box<str>>>(methods: impl IntoIterator<Item = N>) -> Self {
         let methods: HashSet<Box<str>> = methods.into_iter().map(Into::into).collect();
-        Self(Some(methods).filter(|it| !it.contains("*")))
+        Self(Some(methods).filter(|methods| !methods.contains("*")))
     }
 
     pub(crate) fn contains(&self, method: &str) -> bool {
-        self.0.as_ref().is_none_or(|it| it.contains(method))
+        self.0.as_ref().is_none_or(|methods| methods.contains(method))
     }
 
     /// Returns the names that make the same filter, in any order.
@@ -25,7 +25,7 @@ impl MethodFilter {
     pub(crate) fn names(&self) -> Vec<&str> {
         match &self.0 {
             None => vec!["*"],
-            Some(methods) => methods.iter().map(|it| &**it).collect(),
+            Some(methods) => methods.iter().map(|name| &**name).collect(),
         }
     }
 }

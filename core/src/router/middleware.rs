@@ -134,7 +134,8 @@ impl Prepared {
             #[serde(default)]
             uri: String,
         }
-        let uri = serde_json::from_str::<Named>(params).map_or_else(|_| String::new(), |it| it.uri);
+        let uri =
+            serde_json::from_str::<Named>(params).map_or_else(|_| String::new(), |named| named.uri);
         Self { method, uri, description, answer: None, is_user_specific }
     }
 
@@ -162,13 +163,13 @@ impl Prepared {
             }
             (Some(_), Reply::Result(result)) => {
                 let result = complete(&self.method, result)?;
-                self.response(result).map(|it| Resolution::Answer(Ok(it)))
+                self.response(result).map(|response| Resolution::Answer(Ok(response)))
             }
             // A handler that replaces the router's answer returns the complete result.
-            (None, Reply::Json(result)) => {
-                self.response(Reply::Result(result)).map(|it| Resolution::Answer(Ok(it)))
-            }
-            (_, reply) => self.response(reply).map(|it| Resolution::Answer(Ok(it))),
+            (None, Reply::Json(result)) => self
+                .response(Reply::Result(result))
+                .map(|response| Resolution::Answer(Ok(response))),
+            (_, reply) => self.response(reply).map(|response| Resolution::Answer(Ok(response))),
         }
     }
 
@@ -235,7 +236,7 @@ impl Prepared {
     fn cache(&self, reply: &Reply) -> CacheHint {
         match (reply, &self.answer) {
             (Reply::Result(result), _) => {
-                object(result).map_or_else(|_| CacheHint::default(), |it| self.hint(&it))
+                object(result).map_or_else(|_| CacheHint::default(), |object| self.hint(&object))
             }
             (_, Some(Resolution::Answer(Ok(Response::Contents { cache, .. })))) => *cache,
             _ => self.hint(&Map::new()),
@@ -322,7 +323,7 @@ impl MiddlewareFrame {
 
     /// Converts the handler's reply into the complete result, as JSON.
     pub fn result(&self, reply: Reply) -> Result<String, Failure> {
-        self.result_builder.response(reply).map(|it| wire::plain_result(&it))
+        self.result_builder.response(reply).map(|response| wire::plain_result(&response))
     }
 
     /// Returns the handler's input for changed params; `None` if the change does not affect it.
@@ -341,7 +342,7 @@ impl MiddlewareFrame {
             }
             ResultBuilder::Resource(_) | ResultBuilder::Prepared(_) => return Ok(None),
         };
-        kind.input(params).map_err(|it| bad_result(it.to_string()))
+        kind.input(params).map_err(|error| bad_result(error.to_string()))
     }
 }
 
@@ -369,7 +370,7 @@ pub(super) fn params(request: &Request) -> String {
         }
         Request::CallTool { name, arguments, .. } => {
             out.member("name", name)
-                .raw("arguments", arguments.as_ref().map_or("{}", |it| it.get()));
+                .raw("arguments", arguments.as_ref().map_or("{}", |raw| raw.get()));
         }
         Request::ReadResource { uri, variables, .. } => {
             out.member("uri", uri);
@@ -425,7 +426,7 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
 /// Errors with this fix if the type is not `complete`.
 fn without_result_type<'a>(result: &'a str, fix: &str) -> Result<Cow<'a, str>, Failure> {
     let (others, kind) = text::apart(result, "resultType")
-        .map_err(|it| bad_result(format!("the result is not an object: {it}")))?;
+        .map_err(|error| bad_result(format!("the result is not an object: {error}")))?;
     match kind {
         Some(kind) if kind.get() != r#""complete""# => {
             Err(bad_result(format!("the result has the resultType {}{fix}", kind.get())))
@@ -437,20 +438,20 @@ fn without_result_type<'a>(result: &'a str, fix: &str) -> Result<Cow<'a, str>, F
 /// Removes an empty `_meta`.
 fn without_empty_meta(result: &str) -> Result<Raw, Failure> {
     let (others, meta) = text::apart(result, "_meta")
-        .map_err(|it| bad_result(format!("the result is not an object: {it}")))?;
+        .map_err(|error| bad_result(format!("the result is not an object: {error}")))?;
     let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
     Ok(text::raw(whole.into_owned()))
 }
 
 fn object(result: &str) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(result)
-        .map_err(|it| bad_result(format!("the result is not an object: {it}")))
+        .map_err(|error| bad_result(format!("the result is not an object: {error}")))
 }
 
 fn member<T: DeserializeOwned>(value: &Value, name: &str) -> Result<T, Failure> {
     // `RawValue` members can only be deserialized from text.
     serde_json::from_str(&value.to_string())
-        .map_err(|it| bad_result(format!("{name:?} of the result is not valid: {it}")))
+        .map_err(|error| bad_result(format!("{name:?} of the result is not valid: {error}")))
 }
 
 fn not_an_object(method: &str) -> Failure {

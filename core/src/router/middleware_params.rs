@@ -51,7 +51,7 @@ impl HandlerKind {
             }
             Self::Resource if is_template(key) => {
                 let template =
-                    UriTemplate::parse(key).map_err(|it| Error::misuse(it.to_string()))?;
+                    UriTemplate::parse(key).map_err(|error| Error::misuse(error.to_string()))?;
                 let variables: Vec<_> = object(input)?.into_iter().collect();
                 out.member("uri", &template.expand(&variables)).raw("variables", input);
             }
@@ -77,17 +77,17 @@ impl HandlerKind {
     /// they are in the handler's server. `None` if the params don't contain the input.
     pub fn input(self, params: &str) -> Result<Option<String>, Error> {
         let mut params = object(params)?;
-        let mut member = |name: &str| params.remove(name).filter(|it| !it.is_null());
+        let mut member = |name: &str| params.remove(name).filter(|value| !value.is_null());
         let nothing = || json!({});
         let input = match self {
             Self::Tool | Self::Prompt => member("arguments").unwrap_or_else(nothing),
             Self::Resource => member("variables").unwrap_or_else(nothing),
             Self::Completion => {
-                let value =
-                    member("argument").and_then(|mut it| it.get_mut("value").map(Value::take));
-                let given =
-                    member("context").and_then(|mut it| it.get_mut("arguments").map(Value::take));
-                let given = given.filter(|it| !it.is_null()).unwrap_or_else(nothing);
+                let value = member("argument")
+                    .and_then(|mut argument| argument.get_mut("value").map(Value::take));
+                let given = member("context")
+                    .and_then(|mut context| context.get_mut("arguments").map(Value::take));
+                let given = given.filter(|arguments| !arguments.is_null()).unwrap_or_else(nothing);
                 let Some(value) = value else { return Ok(None) };
                 json!({ "value": value, "arguments": given })
             }
@@ -121,7 +121,7 @@ fn is_template(key: &str) -> bool {
 
 fn object(json: &str) -> Result<Map<String, Value>, Error> {
     serde_json::from_str(json)
-        .map_err(|it| Error::misuse(format!("the params are not an object: {it}")))
+        .map_err(|error| Error::misuse(format!("the params are not an object: {error}")))
 }
 
 #[cfg(test)]
@@ -155,7 +155,9 @@ mod tests {
             assert_eq!(kind.input(params).ok().flatten().as_deref(), Some(input));
         }
         let template = HandlerKind::Completion.params("a://{b}", "b", r#"{"value":""}"#);
-        assert!(template.is_ok_and(|it| it.starts_with(r#"{"ref":{"type":"ref/resource","uri":"a://{b}"}"#)));
+        assert!(template.is_ok_and(|params| {
+            params.starts_with(r#"{"ref":{"type":"ref/resource","uri":"a://{b}"}"#)
+        }));
         assert!("moon".parse::<HandlerKind>().is_err());
     }
 

@@ -68,7 +68,7 @@ pub(super) fn complete(method: &MethodName, result: String) -> Result<Reply, Fai
 
 fn is_whole(completion: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(completion)
-        .is_ok_and(|it| it.contains_key("completion"))
+        .is_ok_and(|members| members.contains_key("completion"))
 }
 
 /// Takes the entries out of a list's result: its own member, or those of a page, which has the hint of the router's list.
@@ -127,7 +127,7 @@ impl HandlerKind {
             Self::Completion => completion::response(reply),
             Self::Method => middleware::plain(reply),
         };
-        response.map(|it| wire::plain_result(&it)).map_err(|it| match it {
+        response.map(|response| wire::plain_result(&response)).map_err(|error| match error {
             Failure::Exception { message, .. } => Error::misuse(message),
             other => Error::misuse(format!("{other:?}")),
         })

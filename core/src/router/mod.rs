@@ -223,8 +223,8 @@ impl Components {
     /// Validates the params of this method against a schema before its handler runs.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn check_params(&mut self, method: &str, schema: &str) -> Result<(), Error> {
-        let schema = Schema::compile(schema).map_err(|it| {
-            Error::misuse(format!("the params' schema of method {method:?} can't be used: {it}"))
+        let schema = Schema::compile(schema).map_err(|error| {
+            Error::misuse(format!("the params' schema of method {method:?} can't be used: {error}"))
         })?;
         Arc::make_mut(&mut self.params).insert(method.to_owned(), Arc::new(schema));
         Ok(())
@@ -249,8 +249,8 @@ impl Components {
             ));
         }
         let is_here =
-            |it: &str| self.methods.contains_key(it) || self.notifications.contains_key(it);
-        let mut unknown = methods.iter().map(AsRef::as_ref).filter(|it| !is_here(it));
+            |name: &str| self.methods.contains_key(name) || self.notifications.contains_key(name);
+        let mut unknown = methods.iter().map(AsRef::as_ref).filter(|name| !is_here(name));
         unknown.try_for_each(names::check_middleware)
     }
 
@@ -273,7 +273,7 @@ impl Components {
 
     /// Returns the standard methods that registered handlers replace.
     pub(crate) fn replaced(&self) -> Vec<Method> {
-        self.methods.keys().filter_map(|it| Method::parse(it)).collect()
+        self.methods.keys().filter_map(|name| Method::parse(name)).collect()
     }
 
     /// Returns the methods that sessions must pass on to the router, because a handler or middleware replaces or
@@ -282,15 +282,16 @@ impl Components {
         let middleware = self.middleware.as_ref();
         [Method::Ping, Method::SetLevel]
             .into_iter()
-            .filter(|it| {
-                self.replaces(&[*it]) || middleware.is_some_and(|one| one.wants(&(*it).into()))
+            .filter(|method| {
+                self.replaces(&[*method])
+                    || middleware.is_some_and(|one| one.wants(&(*method).into()))
             })
             .collect()
     }
 
     /// Returns `true` if a handler replaces at least one of these methods.
     fn replaces(&self, methods: &[Method]) -> bool {
-        methods.iter().any(|it| self.methods.contains_key(it.as_str()))
+        methods.iter().any(|method| self.methods.contains_key(method.as_str()))
     }
 
     /// Returns `true` if at least one component has a predicate that restricts its visibility.
@@ -310,7 +311,7 @@ impl Components {
     pub(crate) fn checks_slowly_for(&self, request: &Request) -> bool {
         self.checks_slowly()
             && matches!(request, Request::CallTool { name, .. }
-                if self.tools.get(name).is_some_and(|it| it.checks_arguments_slowly()))
+                if self.tools.get(name).is_some_and(|tool| tool.checks_arguments_slowly()))
     }
 
     fn method(&self, name: &str) -> Option<&Handler> {
@@ -320,7 +321,8 @@ impl Components {
     /// Returns the part of a subscription filter that the server supports: declared lists, and resources if it has any.
     fn supported_filter(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
         let has_resources = self.has_resources();
-        let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);
+        let keep =
+            |asked: Option<bool>, offered: bool| asked.filter(|is_asked| *is_asked && offered);
         SubscriptionFilter {
             tools_list_changed: keep(asked.tools_list_changed, self.has(&self.tools)),
             prompts_list_changed: keep(asked.prompts_list_changed, self.has(&self.prompts)),

@@ -79,14 +79,20 @@ pub(super) fn check_notification(name: &str) -> Result<(), Error> {
 /// Checks the method names of middleware. Vendor methods may be registered later.
 pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     const NOTIFICATION: &str = "notifications/roots/list_changed";
-    let asked = |it: &&Method| it.kind() == MethodKind::Request && it.sender() != Sender::Server;
-    if on == "*" || on == NOTIFICATION || Method::parse(on).as_ref().is_some_and(|it| asked(&it)) {
+    let asked = |method: &&Method| {
+        method.kind() == MethodKind::Request && method.sender() != Sender::Server
+    };
+    if on == "*"
+        || on == NOTIFICATION
+        || Method::parse(on).as_ref().is_some_and(|method| asked(&method))
+    {
         return Ok(());
     }
-    let close = nearest(on, Method::ALL.iter().filter(asked).map(|it| it.as_str()));
-    let theirs = on.split_once('/').map(|it| it.0);
+    let close = nearest(on, Method::ALL.iter().filter(asked).map(|method| method.as_str()));
+    let theirs = on.split_once('/').map(|parts| parts.0);
     let is_vendors = theirs.is_some_and(|theirs| {
-        let of_the_specification = |it: &Method| it.as_str().split('/').next() == Some(theirs);
+        let of_the_specification =
+            |method: &Method| method.as_str().split('/').next() == Some(theirs);
         !theirs.is_empty() && !Method::ALL.iter().any(of_the_specification)
     });
     match (close, is_vendors) {
@@ -115,11 +121,13 @@ fn check_vendor(name: &str) -> Result<(), Error> {
 /// Checks that a resource's URI has a scheme.
 pub(super) fn check_uri(uri: &str) -> Result<(), Error> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
-    let fits = scheme.is_some_and(|it| {
-        it.starts_with(|it: char| it.is_ascii_alphabetic())
-            && it.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'-' | b'.'))
+    let fits = scheme.is_some_and(|scheme| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
     });
-    match fits && !uri.bytes().any(|it| it.is_ascii_whitespace()) {
+    match fits && !uri.bytes().any(|byte| byte.is_ascii_whitespace()) {
         true => Ok(()),
         false => Err(Error::misuse(format!(
             "{uri:?} is not a URI: start with a scheme, as in \"shelf://books\""

@@ -38,7 +38,7 @@ fn stays_inside(value: &Value) -> bool {
 /// Returns `true` unless this is a relative path that stays inside its folder by its text, on every operating system.
 pub(crate) fn leaves_folder(path: &str) -> bool {
     let has_drive = matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
-    let leaves = path.starts_with('/') || path.split('/').any(|it| it == "..");
+    let leaves = path.starts_with('/') || path.split('/').any(|segment| segment == "..");
     leaves || has_drive || path.contains(['\\', '\0'])
 }
 
@@ -49,7 +49,7 @@ pub(super) fn check_names(
     options: &ComponentOptions,
 ) -> Result<(), Error> {
     let mut names = options.paths.iter().chain(&options.unchecked_paths);
-    let Some(name) = names.find(|it| !variables.contains(it)) else { return Ok(()) };
+    let Some(name) = names.find(|name| !variables.contains(name)) else { return Ok(()) };
     let known = if variables.is_empty() { "none".to_owned() } else { variables.join(", ") };
     Err(Error::misuse(format!(
         "{uri:?} has no variable {name:?}, which is to be a path; its variables: {known}"

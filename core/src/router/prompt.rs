@@ -46,10 +46,11 @@ impl RegisteredPrompt {
             .arguments
             .iter()
             .flatten()
-            .filter(|it| {
-                it.required.unwrap_or(false) && !given.iter().any(|(name, _)| *name == it.name)
+            .filter(|argument| {
+                argument.required.unwrap_or(false)
+                    && !given.iter().any(|(name, _)| *name == argument.name)
             })
-            .map(|it| it.name.as_str())
+            .map(|argument| argument.name.as_str())
             .collect();
         match missing.is_empty() {
             true => Ok(()),
@@ -109,7 +110,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
                 meta: Option<&'a RawValue>,
             }
             let whole: Whole<'_> =
-                serde_json::from_str(&result).map_err(|it| bad_result(it.to_string()))?;
+                serde_json::from_str(&result).map_err(|error| bad_result(error.to_string()))?;
             Ok(Response::Messages {
                 messages: list(whole.messages.get())?,
                 description: whole.description,
@@ -124,7 +125,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
 
 fn list(parts: &str) -> Result<String, Failure> {
     let parts: Vec<&RawValue> =
-        serde_json::from_str(parts).map_err(|it| bad_result(it.to_string()))?;
+        serde_json::from_str(parts).map_err(|error| bad_result(error.to_string()))?;
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
         match part.get().starts_with('"') {
@@ -152,9 +153,9 @@ fn one_each(message: &str, messages: &mut Vec<String>) -> Result<(), Failure> {
         return Ok(());
     }
     let blocks: Vec<Raw> =
-        serde_json::from_str(content.get()).map_err(|it| bad_result(it.to_string()))?;
+        serde_json::from_str(content.get()).map_err(|error| bad_result(error.to_string()))?;
     let mut whole: BTreeMap<&str, Raw> =
-        serde_json::from_str(message).map_err(|it| bad_result(it.to_string()))?;
+        serde_json::from_str(message).map_err(|error| bad_result(error.to_string()))?;
     for block in blocks {
         content::check(block.get())?;
         whole.insert("content", block);
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     fn said(reply: Reply) -> Result<String, Failure> {
-        messages(reply).map(|it| match it {
+        messages(reply).map(|response| match response {
             Response::Messages { messages, .. } => messages,
             other => panic!("{other:?}"),
         })

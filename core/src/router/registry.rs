@@ -102,9 +102,9 @@ impl<T: Component> Registry<T> {
             )));
         }
         let mut warnings = component.lint();
-        let problems = component.meta().map(|it| meta_keys::problems(it)).unwrap_or_default();
+        let problems = component.meta().map(|meta| meta_keys::problems(meta)).unwrap_or_default();
         let place = format!("{} {:?}: _meta", self.kind, component.key());
-        warnings.extend(problems.iter().map(|it| format!("{place}: {it}")));
+        warnings.extend(problems.iter().map(|problem| format!("{place}: {problem}")));
         let entries = self.change();
         entries.count(&component);
         let order = entries.next;
@@ -130,7 +130,7 @@ impl<T: Component> Registry<T> {
 
     /// Returns the component with this key if it is enabled and visible.
     pub(crate) fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
-        self.get(key).filter(|it| visibility.shows(self.kind, &***it))
+        self.get(key).filter(|component| visibility.shows(self.kind, &***component))
     }
 
     /// Returns the enabled, visible components in order.
@@ -138,7 +138,7 @@ impl<T: Component> Registry<T> {
         &'a self,
         visibility: &'v Visibility,
     ) -> impl Iterator<Item = &'a Arc<T>> + use<'a, 'v, T> {
-        self.iter().filter(|it| visibility.shows(self.kind, &***it))
+        self.iter().filter(|component| visibility.shows(self.kind, &***component))
     }
 
     /// Returns `true` if at least one component has restricted visibility.
@@ -158,19 +158,20 @@ impl<T: Component> Registry<T> {
         found: &mut Vec<(&'static str, String)>,
     ) {
         if self.is_guarded() {
-            let components = self.iter().filter(|it| it.options().is_guarded && chosen(it));
-            found.extend(components.map(|it| (self.kind, it.key().to_owned())));
+            let components =
+                self.iter().filter(|component| component.options().is_guarded && chosen(component));
+            found.extend(components.map(|component| (self.kind, component.key().to_owned())));
         }
     }
 
     /// Returns the component with this key if it is enabled.
     pub fn get(&self, key: &str) -> Option<&Arc<T>> {
-        self.entry(key).filter(|it| it.enabled).map(|it| &it.component)
+        self.entry(key).filter(|entry| entry.enabled).map(|entry| &entry.component)
     }
 
     /// Returns the component with this key, enabled or not.
     pub fn find(&self, key: &str) -> Option<&Arc<T>> {
-        self.entry(key).map(|it| &it.component)
+        self.entry(key).map(|entry| &entry.component)
     }
 
     /// Returns `true` if nothing was ever registered. A list whose entries were all removed is not empty in this sense.
@@ -180,17 +181,17 @@ impl<T: Component> Registry<T> {
 
     /// Returns the enabled components in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.component)
+        self.entries.list.iter().filter(|entry| entry.enabled).map(|entry| &entry.component)
     }
 
     /// Returns all components in order; the flag is `true` for enabled ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
-        self.entries.list.iter().map(|it| (&it.component, it.enabled))
+        self.entries.list.iter().map(|entry| (&entry.component, entry.enabled))
     }
 
     /// Returns a component; the flag is `true` if it is enabled.
     pub(super) fn entry_of(&self, key: &str) -> Option<(&Arc<T>, bool)> {
-        self.entry(key).map(|it| (&it.component, it.enabled))
+        self.entry(key).map(|entry| (&entry.component, entry.enabled))
     }
 
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {
@@ -212,10 +213,10 @@ impl<T: Component> Registry<T> {
             self.position(key)?;
         }
         let chosen = |component: &T| {
-            keys.iter().any(|it| it == component.key())
-                || component.options().tags.iter().any(|it| tags.contains(it))
+            keys.iter().any(|key| key == component.key())
+                || component.options().tags.iter().any(|tag| tags.contains(tag))
         };
-        let changes = |it: &Entry<T>| it.enabled != enabled && chosen(&it.component);
+        let changes = |entry: &Entry<T>| entry.enabled != enabled && chosen(&entry.component);
         if !self.entries.list.iter().any(changes) {
             return Ok(false);
         }
@@ -240,7 +241,7 @@ impl<T: Component> Registry<T> {
         visibility: &Visibility,
     ) -> Page<T::Listed> {
         let list = &self.entries.list;
-        let start = after.map_or(0, |after| list.partition_point(|it| it.order <= after));
+        let start = after.map_or(0, |after| list.partition_point(|entry| entry.order <= after));
         if self.is_guarded() || visibility.is_by_scope() {
             return self.make(start, size, visibility);
         }
@@ -258,7 +259,7 @@ impl<T: Component> Registry<T> {
         let rest = self.entries.list.get(start..).unwrap_or_default();
         let mut rest = rest
             .iter()
-            .filter(|it| it.enabled && visibility.shows(self.kind, &*it.component))
+            .filter(|entry| entry.enabled && visibility.shows(self.kind, &*entry.component))
             .peekable();
         let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size
@@ -304,7 +305,10 @@ impl<T: Component> Entries<T> {
         let removed = usize::try_from(self.next).ok()? - self.list.len();
         let earliest = usize::try_from(order).ok()?.saturating_sub(removed);
         let places = self.list.get(earliest..=latest)?;
-        places.binary_search_by_key(&order, |it| it.order).ok().map(|it| earliest + it)
+        places
+            .binary_search_by_key(&order, |entry| entry.order)
+            .ok()
+            .map(|offset| earliest + offset)
     }
 
     fn count(&mut self, component: &T) {
@@ -441,7 +445,7 @@ mod tests {
         for step in 1..10 {
             let mut registry = filled(&Rc::default());
             let (removed, left): (Vec<usize>, Vec<usize>) =
-                (0..MANY).partition(|it| it % step == 0);
+                (0..MANY).partition(|index| index % step == 0);
             for index in removed {
                 registry.remove(&index.to_string()).expect("is there");
                 registry.remove(&index.to_string()).expect_err("is gone");

@@ -62,9 +62,9 @@ impl RegisteredTemplate {
     /// Errors if the template is not valid; the message names the position.
     pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&template.uri_template)?;
-        let uri = UriTemplate::parse(&template.uri_template).map_err(|it| {
+        let uri = UriTemplate::parse(&template.uri_template).map_err(|error| {
             Error::misuse(format!(
-                "the URI template {:?} can't be used: {it}",
+                "the URI template {:?} can't be used: {error}",
                 template.uri_template
             ))
         })?;
@@ -166,11 +166,15 @@ pub(super) fn filled(
     let given: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
         .map_err(|_| Fault::invalid_params("params.arguments must be an object"))?;
     let given: Vec<(String, Value)> = given.into_iter().collect();
-    let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
+    let is_given = |name: &str| given.iter().any(|(key, value)| key == name && !value.is_null());
     if uri.contains('{') {
         let template = components.templates.get_visible(&uri, visibility);
-        let missing = template
-            .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
+        let missing = template.and_then(|template| {
+            template
+                .uri
+                .kinds()
+                .find(|variable| !variable.is_optional() && !is_given(&variable.name))
+        });
         if let Some(missing) = missing {
             return Err(Fault::invalid_params(format!(
                 "{uri} leaves {:?} open: give it in params.arguments",
@@ -178,7 +182,7 @@ pub(super) fn filled(
             )));
         }
         return expand_template(&uri, &given)
-            .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
+            .map_err(|error| Fault::invalid_params(format!("params.uri {uri:?}: {error}")));
     }
     let Some(Served::Template(component, mut values)) = components.served_at(&uri, visibility)
     else {
@@ -186,8 +190,8 @@ pub(super) fn filled(
     };
     let bound = values.len();
     for (name, value) in given {
-        let is_open = component.uri.variables().any(|it| it == name)
-            && !values.iter().any(|(it, _)| *it == name);
+        let is_open = component.uri.variables().any(|variable| variable == name)
+            && !values.iter().any(|(known, _)| *known == name);
         if is_open {
             values.push((name, value));
         }
@@ -225,7 +229,7 @@ pub(super) fn contents(
                 meta: Option<&'a RawValue>,
             }
             let whole: Whole<'_> =
-                serde_json::from_str(&result).map_err(|it| bad_result(it.to_string()))?;
+                serde_json::from_str(&result).map_err(|error| bad_result(error.to_string()))?;
             let contents = addressed(uri, mime_type, whole.contents.get())?;
             (contents, own_meta(whole.meta)?)
         }
@@ -236,24 +240,24 @@ pub(super) fn contents(
 /// Sets the requested URI on contents without a URI.
 fn addressed(uri: &str, mime_type: Option<&str>, contents: &str) -> Result<String, Failure> {
     let contents: Vec<&RawValue> =
-        serde_json::from_str(contents).map_err(|it| bad_result(it.to_string()))?;
-    let contents = contents.into_iter().map(|it| {
+        serde_json::from_str(contents).map_err(|error| bad_result(error.to_string()))?;
+    let contents = contents.into_iter().map(|part| {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Head {
             uri: Option<String>,
             mime_type: Option<String>,
         }
-        let head: Head = serde_json::from_str(it.get())
+        let head: Head = serde_json::from_str(part.get())
             .map_err(|_| bad_result("a resource's contents are objects"))?;
-        let mut whole = ObjectWriter::with_capacity(it.get().len() + uri.len() + 32);
+        let mut whole = ObjectWriter::with_capacity(part.get().len() + uri.len() + 32);
         if head.uri.is_none() {
             whole.member("uri", uri);
         }
         if let (None, Some(mime_type)) = (head.mime_type, mime_type) {
             whole.member("mimeType", mime_type);
         }
-        whole.splice(it.get());
+        whole.splice(part.get());
         Ok(whole.finish())
     });
     let contents = contents.collect::<Result<Vec<_>, Failure>>()?;

@@ -20,13 +20,16 @@ impl Components {
     /// scopes is not replaced by another, which may need fewer.
     pub(super) fn served_at(&self, uri: &str, visibility: &Visibility) -> Option<Served<'_>> {
         let kind = self.resources.kind();
-        let resource = self.resources.get(uri).filter(|it| visibility.passes(kind, &***it));
+        let resource =
+            self.resources.get(uri).filter(|resource| visibility.passes(kind, &***resource));
         if let Some(it) = resource {
             return visibility.grants(&it.options).then_some(Served::Resource(it));
         }
         let kind = self.templates.kind();
-        let mut templates = self.templates.iter().filter(|it| visibility.passes(kind, &***it));
-        let (template, values) = templates.find_map(|it| Some((it, it.match_uri(uri)?)))?;
+        let mut templates =
+            self.templates.iter().filter(|template| visibility.passes(kind, &***template));
+        let (template, values) =
+            templates.find_map(|template| Some((template, template.match_uri(uri)?)))?;
         visibility.grants(&template.options).then_some(Served::Template(template, values))
     }
 
@@ -49,7 +52,7 @@ impl Components {
         uri: &str,
         visibility: &Visibility,
     ) -> Option<&ComponentOptions> {
-        self.served_at(uri, visibility).map(|it| match it {
+        self.served_at(uri, visibility).map(|served| match served {
             Served::Resource(resource) => &resource.options,
             Served::Template(template, _) => &template.options,
         })

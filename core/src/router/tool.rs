@@ -61,7 +61,7 @@ impl RegisteredTool {
             tool.input_schema = json::to_raw(&typed);
         }
         let mirrored = ParamHeader::of_schema(tool.input_schema.get())
-            .map_err(|it| Error::misuse(format!("{}: {it}", place("input"))))?;
+            .map_err(|error| Error::misuse(format!("{}: {error}", place("input"))))?;
         let output = match &tool.output_schema {
             None => None,
             Some(text) => Some(Output {
@@ -145,7 +145,7 @@ impl RegisteredTool {
 
     /// Returns whether the check of small arguments may take long.
     pub(super) fn checks_arguments_slowly(&self) -> bool {
-        self.input.is_slow() || self.validated.as_ref().is_some_and(|it| it.is_slow())
+        self.input.is_slow() || self.validated.as_ref().is_some_and(|schema| schema.is_slow())
     }
 
     /// Returns the declared output schema.
@@ -158,7 +158,7 @@ impl RegisteredTool {
     pub(super) fn leaves_to_handler(&self, arguments: &str) -> bool {
         let Some(schema) = &self.validated else { return false };
         serde_json::from_str::<Value>(arguments)
-            .is_ok_and(|it| it.is_object() && schema.check(&it).is_err())
+            .is_ok_and(|value| value.is_object() && schema.check(&value).is_err())
     }
 }
 
@@ -186,7 +186,8 @@ impl Component for RegisteredTool {
     }
 
     fn checks_slowly(&self) -> bool {
-        self.checks_arguments_slowly() || self.output_schema().is_some_and(|it| it.is_slow())
+        self.checks_arguments_slowly()
+            || self.output_schema().is_some_and(|schema| schema.is_slow())
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
@@ -250,7 +251,8 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
         #[serde(borrow, rename = "_meta")]
         meta: Option<&'a RawValue>,
     }
-    let whole: Whole<'_> = serde_json::from_str(result).map_err(|it| bad_result(it.to_string()))?;
+    let whole: Whole<'_> =
+        serde_json::from_str(result).map_err(|error| bad_result(error.to_string()))?;
     let structured = match whole.structured_content {
         None if whole.is_error => None,
         None => unsaid(output, whole.content.map_or("[]", RawValue::get))?,
@@ -283,7 +285,7 @@ fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Fa
         [part] => &part["text"],
         _ => &Value::Null,
     };
-    let fits = [text, &Value::Null].into_iter().find(|it| schema.check(it).is_ok());
+    let fits = [text, &Value::Null].into_iter().find(|value| schema.check(value).is_ok());
     match fits {
         Some(value) => {
             let schema_is_object = Some(output.is_object);
@@ -329,7 +331,7 @@ fn escaped_text_content(string: &str) -> String {
 /// Reads an array of content blocks; strings in it become text blocks.
 fn blocks(parts: &str) -> Result<String, Failure> {
     let parts: Vec<&RawValue> =
-        serde_json::from_str(parts).map_err(|it| bad_result(it.to_string()))?;
+        serde_json::from_str(parts).map_err(|error| bad_result(error.to_string()))?;
     let mut content = String::from("[");
     for part in parts {
         if content.len() > 1 {
@@ -355,5 +357,5 @@ fn blocks(parts: &str) -> Result<String, Failure> {
 fn compile(text: &Raw, place: &str) -> Result<Arc<Schema>, Error> {
     Schema::compile(text.get())
         .map(Arc::new)
-        .map_err(|it| Error::misuse(format!("{place} can't be used: {it}")))
+        .map_err(|error| Error::misuse(format!("{place} can't be used: {error}")))
 }

@@ -59,7 +59,8 @@ impl Visibility {
 
     /// Returns whether the caller has the scopes without which a component is hidden from it.
     pub(super) fn grants(&self, options: &ComponentOptions) -> bool {
-        let has_all = |it: &BTreeSet<_>| options.scopes.iter().all(|scope| it.contains(scope));
+        let has_all =
+            |granted: &BTreeSet<_>| options.scopes.iter().all(|scope| granted.contains(scope));
         self.granted.as_ref().is_none_or(has_all)
     }
 }
@@ -122,7 +123,8 @@ impl Components {
             return visibility;
         }
         let hierarchy = ScopeHierarchy::new(self.server.scope_implies.clone());
-        let granted = principal.map(|it| hierarchy.expand(&it.scopes)).unwrap_or_default();
+        let granted =
+            principal.map(|principal| hierarchy.expand(&principal.scopes)).unwrap_or_default();
         Visibility { granted: Some(granted), ..visibility }
     }
 
@@ -134,14 +136,15 @@ impl Components {
     /// Collects the resource with this URI, and templates that match it or are equal to it.
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
-        let concerns =
-            |it: &super::RegisteredTemplate| it.key() == uri || it.match_uri(uri).is_some();
+        let concerns = |template: &super::RegisteredTemplate| {
+            template.key() == uri || template.match_uri(uri).is_some()
+        };
         self.templates.guarded(concerns, found);
     }
 }
 
 fn one<T: Component>(registry: &Registry<T>, key: &str, found: &mut Vec<(&'static str, String)>) {
-    if registry.get(key).is_some_and(|it| it.options().is_guarded) {
+    if registry.get(key).is_some_and(|component| component.options().is_guarded) {
         found.push((registry.kind(), key.to_owned()));
     }
 }

@@ -24,10 +24,10 @@ const COMBINING: [&str; 9] = [
 pub fn closed(schema: Raw) -> Raw {
     let Ok(Value::Object(mut members)) = serde_json::from_str(schema.get()) else { return schema };
     let names_properties = members.get("properties").is_some_and(Value::is_object);
-    if !names_properties || DECIDED.iter().any(|it| members.contains_key(*it)) {
+    if !names_properties || DECIDED.iter().any(|keyword| members.contains_key(*keyword)) {
         return schema;
     }
-    let keyword = match COMBINING.iter().any(|it| members.contains_key(*it)) {
+    let keyword = match COMBINING.iter().any(|keyword| members.contains_key(*keyword)) {
         true => "unevaluatedProperties",
         false => "additionalProperties",
     };

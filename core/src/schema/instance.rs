@@ -52,7 +52,7 @@ impl<'a> Object<'a> {
 
     fn place(&self, name: &str) -> Option<usize> {
         match &self.places {
-            None => self.members.iter().position(|(it, _)| it == name),
+            None => self.members.iter().position(|(key, _)| key == name),
             Some(places) => places.get(name).copied(),
         }
     }
@@ -66,7 +66,7 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn member(&self, name: &str) -> Option<&Instance<'a>> {
-        self.place(name).map(|it| &self.members[it].1)
+        self.place(name).map(|index| &self.members[index].1)
     }
 }
 

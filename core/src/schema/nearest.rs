@@ -8,17 +8,17 @@ const COMPARED: usize = 64;
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = plain(name);
     let limit = (plain.chars().count() / 3).clamp(1, 3);
-    let close = known.into_iter().filter_map(|it| {
-        let other = self::plain(it);
+    let close = known.into_iter().filter_map(|candidate| {
+        let other = self::plain(candidate);
         let distance = distance(&plain, &other);
         let is_close = distance <= limit && distance < plain.len().max(other.len());
-        is_close.then_some((distance, it))
+        is_close.then_some((distance, candidate))
     });
     close.min().map(|(_, found)| found)
 }
 
 fn plain(name: &str) -> String {
-    let letters = name.chars().filter(|it| !matches!(it, '_' | '-')).take(COMPARED);
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-')).take(COMPARED);
     letters.flat_map(char::to_lowercase).collect()
 }
 

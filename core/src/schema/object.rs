@@ -27,12 +27,12 @@ fn describes_object(schema: &Object, root: &Object, depth: usize) -> bool {
     if depth > MAX_DEPTH {
         return false;
     }
-    let inner = |it: &Object| describes_object(it, root, depth + 1);
-    let is_object = |it: &Value| it.as_object().is_some_and(inner);
+    let inner = |schema: &Object| describes_object(schema, root, depth + 1);
+    let is_object = |value: &Value| value.as_object().is_some_and(inner);
     let reference = schema.get("$ref").and_then(Value::as_str);
     let list = |name: &str| schema.get(name).and_then(Value::as_array);
-    if reference.and_then(|it| target(root, it)).is_some_and(inner)
-        || list("allOf").is_some_and(|it| it.iter().any(is_object))
+    if reference.and_then(|reference| target(root, reference)).is_some_and(inner)
+        || list("allOf").is_some_and(|schemas| schemas.iter().any(is_object))
     {
         return true;
     }
@@ -50,7 +50,7 @@ mod tests {
 
     fn typed(schema: Value) -> Option<String> {
         let Value::Object(schema) = schema else { panic!("{schema} is no object") };
-        of_object(schema).map(|it| Value::Object(it).to_string())
+        of_object(schema).map(|schema| Value::Object(schema).to_string())
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl<'a> Writer<'a> {
         let hidden = ["$ref", "$defs", "definitions", "$schema"];
         let mut beside = schema.clone();
         beside.retain(|name, _| !self.ignores_siblings && !hidden.contains(&name.as_str()));
-        if beside.keys().all(|it| DESCRIBING.contains(&it.as_str())) {
+        if beside.keys().all(|keyword| DESCRIBING.contains(&keyword.as_str())) {
             inlined.extend(beside);
             return Ok(inlined);
         }
@@ -186,8 +186,8 @@ impl<'a> Writer<'a> {
             }
             // Its mapping names definitions (OpenAPI, "Discriminator Object").
             Value::Object(members) if name == "discriminator" => {
-                let kept = members.iter().filter(|(it, _)| *it != "mapping");
-                Value::Object(kept.map(|(it, value)| (it.clone(), value.clone())).collect())
+                let kept = members.iter().filter(|(key, _)| *key != "mapping");
+                Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
             }
             value => value.clone(),
         };
@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
     ) -> Result<Value, SchemaError> {
         match value {
             Value::Object(schema) => self.write(schema, open).map(Value::Object),
-            Value::Array(items) => items.iter().map(|it| self.write_any(it, open)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.write_any(item, open)).collect(),
             other => Ok(other.clone()),
         }
     }
@@ -216,12 +216,12 @@ fn simple_null(schema: Object) -> Object {
         _ => None,
     };
     let Some(other) = other else { return schema };
-    let kind = other.get("type").and_then(Value::as_str).filter(|it| *it != "null");
+    let kind = other.get("type").and_then(Value::as_str).filter(|kind| *kind != "null");
     // Other keywords beside the choice apply as well.
     let is_outside = |name: &&String| *name != "anyOf" && !DEFINING.contains(&name.as_str());
     let outside = || schema.keys().filter(is_outside);
     let (Some(kind), false) = (kind, other.contains_key("const")) else { return schema };
-    if !outside().all(|it| DESCRIBING.contains(&it.as_str())) {
+    if !outside().all(|keyword| DESCRIBING.contains(&keyword.as_str())) {
         return schema;
     }
     let mut merged = other.clone();
@@ -256,16 +256,16 @@ pub fn target<'a>(root: &'a Object, reference: &str) -> Option<&'a Object> {
 }
 
 fn find_anchor<'a>(schema: &'a Object, anchor: &str) -> Option<&'a Object> {
-    if schema.get("$anchor").is_some_and(|it| it == anchor) {
+    if schema.get("$anchor").is_some_and(|name| name == anchor) {
         return Some(schema);
     }
-    schema.values().find_map(|it| find_anchor_in(it, anchor))
+    schema.values().find_map(|value| find_anchor_in(value, anchor))
 }
 
 fn find_anchor_in<'a>(value: &'a Value, anchor: &str) -> Option<&'a Object> {
     match value {
         Value::Object(schema) => find_anchor(schema, anchor),
-        Value::Array(items) => items.iter().find_map(|it| find_anchor_in(it, anchor)),
+        Value::Array(items) => items.iter().find_map(|item| find_anchor_in(item, anchor)),
         _ => None,
     }
 }
@@ -275,9 +275,9 @@ fn percent_decoded(text: &str) -> String {
     let (bytes, mut decoded) = (text.as_bytes(), Vec::with_capacity(text.len()));
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|it| std::str::from_utf8(it).ok());
+        let digits = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
         if let Some(value) =
-            digits.filter(|_| byte == b'%').and_then(|it| u8::from_str_radix(it, 16).ok())
+            digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok())
         {
             decoded.push(value);
             at += 3;
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     fn written(schema: &Value) -> Result<Value, String> {
-        portable(schema.as_object().unwrap()).map(Value::Object).map_err(|it| it.to_string())
+        portable(schema.as_object().unwrap()).map(Value::Object).map_err(|error| error.to_string())
     }
 
     #[test]

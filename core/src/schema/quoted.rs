@@ -107,7 +107,7 @@ impl Writer<'_> {
     fn takes_no_string(&mut self, schemas: &Applicable) -> bool {
         let mut takes =
             |schema: &usize| graph::takes_strings(self.schemas, *schema, &mut self.takes_strings);
-        if schemas.always.iter().any(|it| !takes(it)) {
+        if schemas.always.iter().any(|schema| !takes(schema)) {
             return true;
         }
         !schemas.perhaps.is_empty() && !schemas.perhaps.iter().any(takes)
@@ -116,8 +116,8 @@ impl Writer<'_> {
     /// Adds the schemas that these lead to for the same value.
     fn in_place(&self, schemas: &Applicable) -> Applicable {
         let mut all = Applicable::default();
-        let mut open: Vec<_> = schemas.always.iter().map(|it| (*it, true)).collect();
-        open.extend(schemas.perhaps.iter().map(|it| (*it, false)));
+        let mut open: Vec<_> = schemas.always.iter().map(|schema| (*schema, true)).collect();
+        open.extend(schemas.perhaps.iter().map(|schema| (*schema, false)));
         while let Some((schema, is_always)) = open.pop() {
             let found = if is_always { &mut all.always } else { &mut all.perhaps };
             if found.contains(&schema) {
@@ -132,7 +132,9 @@ impl Writer<'_> {
                     Keyword::Any(_) | Keyword::One(_) => false,
                     _ => continue,
                 };
-                open.extend(self.schemas.in_place(keyword).into_iter().map(|it| (it, stays)));
+                open.extend(
+                    self.schemas.in_place(keyword).into_iter().map(|schema| (schema, stays)),
+                );
             }
         }
         all
@@ -141,7 +143,8 @@ impl Writer<'_> {
 
 impl Applicable {
     fn inside(&self, child: impl Fn(usize) -> Vec<usize>) -> Self {
-        let children = |schemas: &[usize]| schemas.iter().flat_map(|it| child(*it)).collect();
+        let children =
+            |schemas: &[usize]| schemas.iter().flat_map(|schema| child(*schema)).collect();
         Self { always: children(&self.always), perhaps: children(&self.perhaps) }
     }
 }

@@ -310,7 +310,7 @@ fn arguments_are_named_as_such() {
         "unknown argument 'x'; this tool takes no arguments"
     );
     let many: serde_json::Map<_, _> =
-        (0..1000).map(|it| (format!("name{it}"), json!(true))).collect();
+        (0..1000).map(|number| (format!("name{number}"), json!(true))).collect();
     assert!(named(schema(json!(many)), r#"{"unlike": 3}"#).chars().count() < 500);
 }
 

@@ -95,7 +95,7 @@ impl Violation {
 
     /// Returns the places in the value that the problems are about: dotted, with indexes, and empty for the whole value.
     pub fn places(&self) -> impl Iterator<Item = &str> {
-        self.problems.iter().map(|it| it.place.as_str())
+        self.problems.iter().map(|problem| problem.place.as_str())
     }
 
     /// Returns the same violation with another noun for the value's members.

@@ -140,7 +140,7 @@ pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResu
 /// Asks for the directories that the client lets a server work in (Roots).
 pub fn roots() -> Question<Vec<Root>> {
     let request = QuestionRequest::new(Method::ListRoots, &json!({}), "roots".into());
-    Question { request, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
+    Question { request, read: |result| typed::<ListRootsResult>(result).map(|result| result.roots) }
 }
 
 impl<T> Question<T> {
@@ -239,7 +239,7 @@ macro_rules! tuples {
             fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, InvalidAnswers>, ToolError> {
                 let mut invalid = InvalidAnswers::new();
                 let mut sort = |at, problem| invalid.push((at, problem));
-                $(let $question = self.$at.decode(&results[$at])?.map_err(|it| sort($at, it));)+
+                $(let $question = self.$at.decode(&results[$at])?.map_err(|problem| sort($at, problem));)+
                 match ($($question,)+) {
                     ($(Ok($question),)+) => Ok(Ok(($($question,)+))),
                     _ => Ok(Err(invalid)),

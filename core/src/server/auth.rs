@@ -3,9 +3,9 @@
 //! ```
 //! use gudgeon::{Server, server::auth::Jwt};
 //!
-//! let server = Server::new("shelf").options(|it| {
+//! let server = Server::new("shelf").options(|options| {
 //!     let tokens = Jwt::new(|jwt| jwt.issuer = "https://login.example.com".into());
-//!     it.http.auth = vec![tokens.into()];
+//!     options.http.auth = vec![tokens.into()];
 //! });
 //! ```
 
@@ -105,10 +105,10 @@ pub(super) fn config(
     if methods.is_empty() {
         return Ok(None);
     }
-    let declarations: Vec<_> = methods.iter().map(|it| &it.declaration).collect();
+    let declarations: Vec<_> = methods.iter().map(|method| &method.declaration).collect();
     let config = json!({ "methods": declarations, "scopeImplies": scope_implies });
     let config = AuthConfig::parse(config.to_string().as_bytes())?;
-    let functions: Vec<_> = methods.iter().map(|it| it.function.clone()).collect();
+    let functions: Vec<_> = methods.iter().map(|method| method.function.clone()).collect();
     config.set_verifier(Arc::new(Functions(functions)));
     Ok(Some(Arc::new(config)))
 }

@@ -80,7 +80,7 @@ impl Change {
                 components.list_mut(*list).set_enabled(keys, tags, *enabled)?.then_some(list)
             }
         };
-        Ok(list.map(|it| it.kind()))
+        Ok(list.map(|list| list.kind()))
     }
 
     /// Returns the corresponding change of the outer server, given the entries of both. Entries that no longer exist
@@ -103,8 +103,8 @@ impl Change {
             Self::Enable { list, keys, tags, enabled } => {
                 let mut keys = keys.clone();
                 keys.extend(here.list(*list).tagged(tags));
-                let keys = keys.iter().map(|it| list.mounted_key(&outer.prefix, it));
-                let keys = keys.filter(|it| there.list(*list).has(it)).collect();
+                let keys = keys.iter().map(|key| list.mounted_key(&outer.prefix, key));
+                let keys = keys.filter(|key| there.list(*list).has(key)).collect();
                 Some(Self::Enable { list: *list, keys, tags: Vec::new(), enabled: *enabled })
             }
         }

@@ -74,7 +74,8 @@ impl File {
     pub fn read(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path)?;
-        let mime_type = path.extension().and_then(|it| it.to_str()).and_then(media_type);
+        let mime_type =
+            path.extension().and_then(|extension| extension.to_str()).and_then(media_type);
         let uri = file_uri(&std::path::absolute(path)?);
         Ok(Self { uri, mime_type: mime_type.map(ToOwned::to_owned), bytes })
     }
@@ -82,9 +83,9 @@ impl File {
 
 impl From<File> for EmbeddedResource {
     fn from(File { uri, mime_type, bytes }: File) -> Self {
-        let is_textual = mime_type.as_deref().is_none_or(|it| {
+        let is_textual = mime_type.as_deref().is_none_or(|mime_type| {
             let structured = ["json", "xml", "yaml", "javascript", "toml"];
-            it.starts_with("text/") || structured.iter().any(|end| it.ends_with(end))
+            mime_type.starts_with("text/") || structured.iter().any(|end| mime_type.ends_with(end))
         });
         let text = match is_textual {
             true => String::from_utf8(bytes).map_err(FromUtf8Error::into_bytes),

@@ -116,7 +116,7 @@ impl Context {
             id: context.request_id.clone(),
             revision: context.revision,
             dialect: context.dialect,
-            session_id: context.http.as_ref().and_then(|it| it.session_id.clone()),
+            session_id: context.http.as_ref().and_then(|http| http.session_id.clone()),
             client: parsed(context.client.info.as_deref()),
             client_capabilities: parsed(context.client.capabilities.as_deref()),
             meta: context.meta.clone(),
@@ -154,7 +154,7 @@ impl Context {
             )));
         }
         let runner = self.call.runner.upgrade();
-        Ok(runner.map(|it| it.sessions().of(&context.client)).unwrap_or_default())
+        Ok(runner.map(|runner| runner.sessions().of(&context.client)).unwrap_or_default())
     }
 
     /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.
@@ -163,13 +163,17 @@ impl Context {
     /// # use gudgeon::{Context, Server};
     /// async fn language(ctx: Context) -> String {
     ///     let headers = ctx.headers().unwrap_or_default();
-    ///     headers.get("accept-language").and_then(|it| it.to_str().ok()).unwrap_or("en").to_owned()
+    ///     headers
+    ///         .get("accept-language")
+    ///         .and_then(|value| value.to_str().ok())
+    ///         .unwrap_or("en")
+    ///         .to_owned()
     /// }
     ///
     /// let server = Server::new("shelf").tool("language", language);
     /// ```
     pub fn headers(&self) -> Option<HeaderMap> {
-        self.context().http.as_ref().map(|it| it.headers.clone())
+        self.context().http.as_ref().map(|http| http.headers.clone())
     }
 
     /// Returns the authenticated identity of the caller, if known. A request served by
@@ -182,7 +186,7 @@ impl Context {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// async fn whoami(ctx: Context) -> String {
-    ///     ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
+    ///     ctx.principal().map_or("nobody".to_owned(), |principal| principal.subject.clone())
     /// }
     ///
     /// let mut service = Server::new("shelf").tool("whoami", whoami).into_service();
@@ -292,5 +296,5 @@ impl fmt::Debug for Context {
 }
 
 fn parsed<T: DeserializeOwned + Default>(raw: Option<&RawValue>) -> T {
-    raw.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }

@@ -76,7 +76,7 @@ impl ToolError {
         data: Option<impl Serialize>,
     ) -> Self {
         let code = code.into();
-        let data = data.and_then(|it| carried("data", &it));
+        let data = data.and_then(|data| carried("data", &data));
         Self::of(Failure::Protocol { code, message: message.to_string(), data })
     }
 
@@ -101,7 +101,7 @@ impl ToolError {
     pub fn with_meta(mut self, meta: impl Serialize) -> Self {
         let object = carried("_meta", &meta);
         if let Reason::Failed(Failure::Tool { meta, .. }) = &mut *self.0 {
-            *meta = object.filter(|it: &Raw| it.get().starts_with('{'));
+            *meta = object.filter(|raw: &Raw| raw.get().starts_with('{'));
         }
         self
     }

@@ -37,12 +37,12 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn is_optional(schema: &Value) -> bool {
-    let is_null = |it: &Value| *it == "null" || it["type"] == "null";
+    let is_null = |value: &Value| *value == "null" || value["type"] == "null";
     [schema.get("anyOf"), schema.get("type")]
         .into_iter()
         .flatten()
         .filter_map(Value::as_array)
-        .any(|it| it.iter().any(is_null))
+        .any(|list| list.iter().any(is_null))
 }
 
 fn whole_numbers(value: Value) -> Value {

@@ -30,7 +30,8 @@ pub(super) fn watch(
     let runner = Arc::downgrade(runner);
     let (read_all, is_read) = mpsc::channel();
     let watch = move || {
-        let Some(output) = stream.upgrade().and_then(|it| it.output().try_clone_to_owned().ok())
+        let Some(output) =
+            stream.upgrade().and_then(|stream| stream.output().try_clone_to_owned().ok())
         else {
             return;
         };
@@ -39,7 +40,7 @@ pub(super) fn watch(
             [PollFd::new(&input, PollFlags::empty()), PollFd::new(&output, PollFlags::empty())];
         while poll(&mut ends, None) == Err(rustix::io::Errno::INTR) {}
         let is_read_from = ends[1].revents().is_empty();
-        let started = || runner.upgrade().map(|it| it.started());
+        let started = || runner.upgrade().map(|runner| runner.started());
         if is_read_from && reads_on(&is_read, grace, started) {
             return;
         }

@@ -42,9 +42,9 @@ use crate::{
 ///
 /// ```
 /// # use gudgeon::Server;
-/// let server = Server::new("shelf").options(|it| {
-///     it.http.public_url = Some("https://shelf.example.org/mcp".into());
-///     it.http.legacy_sse = true;
+/// let server = Server::new("shelf").options(|options| {
+///     options.http.public_url = Some("https://shelf.example.org/mcp".into());
+///     options.http.legacy_sse = true;
 /// });
 /// ```
 #[derive(Clone, Debug)]
@@ -233,8 +233,8 @@ impl HttpService {
     /// # use gudgeon::{Server, server::auth::Jwt};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
-    /// let server = Server::new("shelf").options(|it| {
-    ///     it.http.auth = vec!["https://login.example.com".into()];
+    /// let server = Server::new("shelf").options(|options| {
+    ///     options.http.auth = vec!["https://login.example.com".into()];
     /// });
     /// let service = server.into_service();
     /// // With axum: `for path in service.routes("/mcp") { app = app.route_service(&path, service.clone()); }`

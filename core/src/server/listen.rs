@@ -92,9 +92,9 @@ async fn listening(
     grace: Duration,
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
-    let unheard = |it: std::io::Error| {
-        Error::new(ErrorKind::Connect, format!("signal handlers can't be installed: {it}"))
-            .caused_by(it)
+    let unheard = |error: std::io::Error| {
+        Error::new(ErrorKind::Connect, format!("signal handlers can't be installed: {error}"))
+            .caused_by(error)
     };
     // Installed before the server can be reached.
     let mut process_end = ProcessEnd::start().map_err(unheard)?;
@@ -105,7 +105,7 @@ async fn listening(
         // A closed standard error must not prevent serving.
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
-    announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
+    announce(&hub.edit(|components| components.server.info.name.clone()), listening.url());
     process_end.signal().await;
     listening.shut_down().await;
     process_end.finish();

@@ -176,7 +176,7 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
         data: Option<Value>,
     }
     let Prepared { method, params, result, error } =
-        serde_json::from_str(input).map_err(|it| Failure::NotSupported(it.to_string()))?;
+        serde_json::from_str(input).map_err(|error| Failure::NotSupported(error.to_string()))?;
     let answer = match error {
         None => Ok(result),
         Some(Refusal { code, message, data }) => Err((code, message, data)),

@@ -170,12 +170,12 @@ impl Server {
 
     /// Sets the server's version. Default: empty.
     pub fn version(self, version: impl Into<String>) -> Self {
-        self.facts(|it| it.info.version = version.into())
+        self.facts(|facts| facts.info.version = version.into())
     }
 
     /// Sets instructions for models on how to use the server as a whole.
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
-        self.facts(|it| it.instructions = Some(instructions.into()))
+        self.facts(|facts| facts.instructions = Some(instructions.into()))
     }
 
     /// Adds a tool. [`Server::add`] takes a [`Tool`] with more options.
@@ -212,10 +212,12 @@ impl Server {
     /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
     /// # struct Review { title: String }
     /// let server = Server::new("shelf")
-    ///     .add(Prompt::new("review", |it: Review| async move { format!("Review {}.", it.title) }))
+    ///     .add(Prompt::new("review", |review: Review| async move {
+    ///         format!("Review {}.", review.title)
+    ///     }))
     ///     .complete("review", "title", |typed: String| async move {
     ///         let titles = ["Dune", "Emma"];
-    ///         titles.into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+    ///         titles.into_iter().filter(|title| title.starts_with(&typed)).collect::<Vec<_>>()
     ///     });
     /// ```
     ///
@@ -250,7 +252,7 @@ impl Server {
         let handler = self.erased(Form::erase(handler));
         let added = self.hub.edit(|components| {
             components.add(Definition::Method(name.into()), handler)?;
-            params.map_or(Ok(()), |it| components.check_params(name, &it))
+            params.map_or(Ok(()), |schema| components.check_params(name, &schema))
         });
         self.registered(added)
     }

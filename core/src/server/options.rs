@@ -135,9 +135,9 @@ impl Server {
     /// }
     ///
     /// let server = Server::new("garden")
-    ///     .options(|it| {
-    ///         it.schema_profile = SchemaProfile::Full;
-    ///         it.list_ttl = Duration::from_secs(60);
+    ///     .options(|options| {
+    ///         options.schema_profile = SchemaProfile::Full;
+    ///         options.list_ttl = Duration::from_secs(60);
     ///     })
     ///     .tool("plant", |tree: Tree| async move { tree.name });
     /// ```

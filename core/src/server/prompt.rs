@@ -73,7 +73,7 @@ impl Prompt {
             required: Some(required),
             ..PromptArgument::default()
         };
-        match self.parts.arguments.iter_mut().find(|it| it.name == argument.name) {
+        match self.parts.arguments.iter_mut().find(|known| known.name == argument.name) {
             Some(known) => *known = argument,
             None => self.parts.arguments.push(argument),
         }
@@ -82,7 +82,7 @@ impl Prompt {
 
     fn decoder(&self) -> Result<Option<Schema>, Error> {
         let place = format!("the arguments of prompt {:?}", self.parts.name);
-        self.parts.decoder.as_ref().map(|it| schema::compile(it, &place)).transpose()
+        self.parts.decoder.as_ref().map(|decoder| schema::compile(decoder, &place)).transpose()
     }
 }
 

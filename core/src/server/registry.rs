@@ -200,7 +200,7 @@ impl Hub {
         let mut state = self.lock();
         let (connection, opened) = open(Arc::new(state.components.clone()));
         let connection = Arc::new(connection);
-        state.connections.retain(|it| it.strong_count() > 0);
+        state.connections.retain(|connection| connection.strong_count() > 0);
         state.connections.push(Arc::downgrade(&connection));
         (connection, opened)
     }
@@ -239,7 +239,7 @@ impl Hub {
         let list = change.make(&mut state.components)?;
         if let (Some(outer), Some(before)) = (&state.outer, before) {
             let above = change.above(outer, &state.components, &outer.hub.lock().components);
-            if let Err(error) = above.map_or(Ok(()), |it| outer.hub.apply(&it)) {
+            if let Err(error) = above.map_or(Ok(()), |change| outer.hub.apply(&change)) {
                 state.components = before;
                 return Err(error);
             }
@@ -355,12 +355,12 @@ mod tests {
     }
 
     fn components(server: &Server) -> Components {
-        server.hub.edit(|it| it.clone())
+        server.hub.edit(|components| components.clone())
     }
 
     #[test]
     fn a_start_copies_no_lists() {
-        let server = (0..MANY).fold(Server::new("shelf"), |it, index| it.add(tool(index)));
+        let server = (0..MANY).fold(Server::new("shelf"), |server, index| server.add(tool(index)));
         assert_eq!(COPIES.get(), 0);
         let registry = server.registry();
         let house = Server::new("house").mount("shelf", server);
@@ -390,7 +390,7 @@ mod tests {
         let house = Server::new("house").add(Tool::new("shelf_tool_0", || async { "taken" }));
         let house = house.mount("shelf", shelf);
         registry.add(tool(0)).expect_err("the name is taken in the house");
-        assert!(hub.edit(|it| it.tools.is_empty()));
+        assert!(hub.edit(|components| components.tools.is_empty()));
         registry.add(tool(1)).expect("another name");
         assert_eq!(components(&house).tools.keys(), ["shelf_tool_0", "shelf_tool_1"]);
     }

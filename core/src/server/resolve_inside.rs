@@ -49,10 +49,10 @@ pub fn resolve(root: &Path, path: &str) -> io::Result<Result<PathBuf, String>> {
         return Ok(Err(format!("path {path:?} leads out of the folder; {fix}")));
     }
     let mut inside = root.clone();
-    for part in path.split('/').filter(|it| !matches!(*it, "" | ".")) {
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
         inside.push(part);
         // A path that does not exist can't lead anywhere else; opening it reports what is wrong.
-        if !inside.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        if !inside.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
             continue;
         }
         match inside.canonicalize() {

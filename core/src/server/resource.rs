@@ -159,7 +159,9 @@ impl Resource {
         };
         let component = RegisteredTemplate::new(template, self.handler.kept())?;
         let variables = component.variables();
-        if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
+        if let Some((name, ..)) =
+            taken.iter().find(|property| property.2 && !variables.contains(&property.0))
+        {
             return Err(Error::misuse(format!(
                 "the template {:?} has no variable {name:?}, which its handler takes; add {{{name}}} to the \
                  template, or make the field optional",
@@ -171,7 +173,7 @@ impl Resource {
 
     fn register_resource(self, components: &mut Components) -> Result<Vec<String>, Error> {
         let taken = self.parts.arguments.as_ref().map(schema::properties).unwrap_or_default();
-        if let Some((name, ..)) = taken.iter().find(|it| it.2) {
+        if let Some((name, ..)) = taken.iter().find(|property| property.2) {
             return Err(Error::misuse(format!(
                 "the resource {:?} has one URI, but its handler takes {name:?}: use Resource::template with {{{name}}} \
                  in the URI, or take no arguments",

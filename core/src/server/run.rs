@@ -106,7 +106,7 @@ impl Runner {
     /// Returns a function that returns the names of the components whose handlers run.
     pub(super) fn running(self: &Arc<Self>) -> impl Fn() -> Vec<String> + Send + use<> {
         let runner = Arc::downgrade(self);
-        move || runner.upgrade().map(|it| it.connection.running()).unwrap_or_default()
+        move || runner.upgrade().map(|runner| runner.connection.running()).unwrap_or_default()
     }
 
     pub(super) fn runtime(&self) -> &Handle {
@@ -195,7 +195,7 @@ impl Runner {
     pub(super) fn schedule(&self) {
         if let Some(deadline) = self.connection.alarm() {
             let mut next = lock(&self.next_deadline);
-            if next.is_none_or(|it| deadline < it) {
+            if next.is_none_or(|current| deadline < current) {
                 *next = Some(deadline);
                 self.rescheduled.notify_one();
             }

@@ -13,7 +13,7 @@ use crate::{
 /// Compiles the schema that a handler's values are checked against.
 pub(super) fn compile(schema: &Value, place: &str) -> Result<schema::Schema, Error> {
     schema::Schema::compile(to_raw(schema).get())
-        .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
+        .map_err(|error| Error::misuse(format!("the schema of {place} can't be used: {error}")))
 }
 
 /// Returns the schema of a type for deserialization.
@@ -58,7 +58,8 @@ pub(super) fn empty() -> Value {
 /// Returns the properties of an object schema: name, description, and whether it is required.
 pub(super) fn properties(schema: &Value) -> Vec<(String, Option<String>, bool)> {
     let required = schema["required"].as_array();
-    let is_required = |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
     schema["properties"]
         .as_object()
         .into_iter()
@@ -71,16 +72,16 @@ pub(super) fn properties(schema: &Value) -> Vec<(String, Option<String>, bool)> 
 }
 
 fn settings() -> SchemaSettings {
-    SchemaSettings::draft2020_12().with(|it| {
-        it.inline_subschemas = false;
-        it.meta_schema = None;
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = false;
+        settings.meta_schema = None;
     })
 }
 
 fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with_transform(RecursiveTransform(drop_rust_formats));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    if schema.get("title").is_some_and(|it| *it == *T::schema_name()) {
+    if schema.get("title").is_some_and(|title| *title == *T::schema_name()) {
         schema.remove("title");
     }
     schema.into()
@@ -89,8 +90,8 @@ fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {
 /// Removes `int64`, `uint8`, `double`, …, which are not formats of JSON Schema; `minimum` and `maximum` express the
 /// bounds.
 fn drop_rust_formats(schema: &mut Schema) {
-    let is_number = schema.get("format").and_then(Value::as_str).is_some_and(|it| {
-        ["int", "uint", "float", "double"].iter().any(|name| it.starts_with(name))
+    let is_number = schema.get("format").and_then(Value::as_str).is_some_and(|kind| {
+        ["int", "uint", "float", "double"].iter().any(|name| kind.starts_with(name))
     });
     if is_number {
         schema.remove("format");

@@ -33,7 +33,7 @@ fn print_terminal_hint(server: &str) {
     if !std::io::stdin().is_terminal() {
         return;
     }
-    let program: Vec<_> = std::env::args().map(|it| quoted(&it)).collect();
+    let program: Vec<_> = std::env::args().map(|argument| quoted(&argument)).collect();
     // A closed standard error must not prevent serving.
     let _ = writeln!(
         std::io::stderr(),
@@ -45,7 +45,8 @@ fn print_terminal_hint(server: &str) {
 
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_./:=@-".contains(it);
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "_./:=@-".contains(character);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
@@ -64,8 +65,8 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         Error::new(ErrorKind::Connect, format!("{message}: {error}")).caused_by(error)
     };
     print_terminal_hint(&hub.edit(|components| components.server.info.name.clone()));
-    let (input, output) =
-        stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
+    let (input, output) = stdio::take()
+        .map_err(|error| failed("standard input and output can't be served", error))?;
     let (connection, stream) = hub.attach(|components| {
         let stream = StreamConnection::new(components, output);
         (Connection::stream(Arc::clone(&stream)), stream)
@@ -76,7 +77,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     timer.spawn(Arc::clone(&runner).keep_time());
     // Installed before the first response, because its recipient may send a signal.
     let mut process_end =
-        ProcessEnd::start().map_err(|it| failed("signal handlers can't be installed", it))?;
+        ProcessEnd::start().map_err(|error| failed("signal handlers can't be installed", error))?;
     process_end.watchdog().watch(limits.grace, runner.running());
     let end_of_input = Arc::new(Notify::new());
     let ended = {
@@ -88,7 +89,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     };
     #[cfg(unix)]
     let read_all = hangup::watch(&input, &stream, &runner, limits.grace, ended.clone())
-        .map_err(|it| failed("the thread that watches the client can't be started", it))?;
+        .map_err(|error| failed("the thread that watches the client can't be started", error))?;
     let reader = {
         let (stream, runner) = (Arc::clone(&stream), Arc::clone(&runner));
         move || {
@@ -102,7 +103,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
         .spawn(reader)
-        .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
+        .map_err(|error| failed("the thread that reads standard input can't be started", error))?;
     tokio::select! {
         () = end_of_input.notified() => (),
         () = process_end.signal() => (),

@@ -51,7 +51,7 @@ pub trait Store: Send + Sync {
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let servers = ["one", "two"].map(|name| {
-///     Server::new(name).options(|it| it.store = Some(Arc::clone(&store)))
+///     Server::new(name).options(|options| options.store = Some(Arc::clone(&store)))
 /// });
 /// ```
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn get(&self, key: String) -> BoxFuture<Option<(Vec<u8>, u64)>> {
-        self.run(StoreOperation::Get { key }, |it| match it {
+        self.run(StoreOperation::Get { key }, |reply| match reply {
             StoreReply::Found(found) => found,
             _ => None,
         })
@@ -90,14 +90,14 @@ impl Store for MemoryStore {
         ttl: Duration,
         expect: Expect,
     ) -> BoxFuture<Option<u64>> {
-        self.run(StoreOperation::Put { key, value, ttl, expect }, |it| match it {
+        self.run(StoreOperation::Put { key, value, ttl, expect }, |reply| match reply {
             StoreReply::Stored(version) => Some(version),
             _ => None,
         })
     }
 
     fn take(&self, key: String) -> BoxFuture<Option<Vec<u8>>> {
-        self.run(StoreOperation::Take { key }, |it| match it {
+        self.run(StoreOperation::Take { key }, |reply| match reply {
             StoreReply::Taken(taken) => taken,
             _ => None,
         })

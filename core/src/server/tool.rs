@@ -38,7 +38,7 @@ use crate::{
 /// let server = Server::new("calculator").add(
 ///     Tool::new("divide", divide)
 ///         .description("Divide two numbers.")
-///         .annotations(|it| it.read_only_hint = Some(true))
+///         .annotations(|hints| hints.read_only_hint = Some(true))
 ///         .timeout(Duration::from_secs(5)),
 /// );
 /// ```
@@ -155,7 +155,8 @@ impl Component for Tool {
         let input = schema::shown(parts.input_schema, components.schemas, &place("input"))?;
         let input = if parts.closed { crate::schema::closed(input) } else { input };
         let output = parts.output_schema;
-        let output = output.map(|it| schema::shown(it, components.schemas, &place("output")));
+        let output =
+            output.map(|output| schema::shown(output, components.schemas, &place("output")));
         let ToolAnnotations {
             title: _,
             read_only_hint,
@@ -164,7 +165,7 @@ impl Component for Tool {
             open_world_hint,
         } = &parts.annotations;
         let hints = [read_only_hint, destructive_hint, idempotent_hint, open_world_hint];
-        let has_hints = hints.iter().any(|it| it.is_some());
+        let has_hints = hints.iter().any(|hint| hint.is_some());
         let tool = protocol::Tool {
             title: self.title,
             description: self.description,

@@ -42,10 +42,10 @@ impl VisibilityFilter {
     /// Adds the predicate of an item, if it has one.
     pub(super) fn add(&self, components: &Components, list: List, key: &str) {
         let (kind, handler) = match list {
-            List::Tools => found(&components.tools, key, |it| &it.handler),
-            List::Resources => found(&components.resources, key, |it| &it.handler),
-            List::Templates => found(&components.templates, key, |it| &it.handler),
-            List::Prompts => found(&components.prompts, key, |it| &it.handler),
+            List::Tools => found(&components.tools, key, |tool| &tool.handler),
+            List::Resources => found(&components.resources, key, |resource| &resource.handler),
+            List::Templates => found(&components.templates, key, |template| &template.handler),
+            List::Prompts => found(&components.prompts, key, |prompt| &prompt.handler),
         };
         if let Some(predicate) = handler.and_then(|kept| Erased::of(kept).visible.clone()) {
             self.lock().insert((kind.to_owned(), key.to_owned()), predicate);
@@ -91,7 +91,7 @@ fn found<'a, T: Component>(
     key: &str,
     handler: impl Fn(&T) -> &Handler,
 ) -> (&'static str, Option<&'a Handler>) {
-    (registry.kind(), registry.find(key).map(|it| handler(it)))
+    (registry.kind(), registry.find(key).map(|component| handler(component)))
 }
 
 impl fmt::Debug for VisibilityFilter {

@@ -93,8 +93,8 @@ pub(super) async fn transport(
         ended = ended.and(written);
     }
     transport.close().await;
-    ended.map_err(|it: std::io::Error| {
-        Error::new(ErrorKind::Lost, format!("the transport failed: {it}")).caused_by(it)
+    ended.map_err(|error: std::io::Error| {
+        Error::new(ErrorKind::Lost, format!("the transport failed: {error}")).caused_by(error)
     })
 }
 

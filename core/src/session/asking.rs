@@ -67,25 +67,28 @@ pub fn round(
     wire: &Wire,
 ) -> Result<Round, Fault> {
     let questions = read(questions, wire)?;
-    if let Some(Question { key, .. }) = questions.iter().find(|it| answers.is_taken(it)) {
+    if let Some(Question { key, .. }) = questions.iter().find(|question| answers.is_taken(question))
+    {
         return Err(misused(&format!(
             "two questions have the key {key:?}: give each a key of its own"
         )));
     }
     let open: Vec<_> = questions
         .iter()
-        .filter(|it| answers.get(&it.key, it.method, it.params.get()).is_none())
+        .filter(|question| {
+            answers.get(&question.key, question.method, question.params.get()).is_none()
+        })
         .cloned()
         .collect();
     if open.is_empty() {
-        let keys: Vec<_> = questions.iter().map(|it| it.key.as_str()).collect();
+        let keys: Vec<_> = questions.iter().map(|question| question.key.as_str()).collect();
         return Err(misused(&format!(
             "{} is answered already: read it with ctx.answer(question), or ask again under another key",
             keys.join(", ")
         )));
     }
     check_declared(&open, capabilities, wire)?;
-    let inside = open.iter().all(|it| travels_inside(it.method, wire));
+    let inside = open.iter().all(|question| travels_inside(question.method, wire));
     Ok(if inside { Round::Ask(open) } else { Round::Request(open) })
 }
 
@@ -105,7 +108,7 @@ pub fn check_all(
     capabilities: Option<&Raw>,
     wire: &Wire,
 ) -> Result<(), Fault> {
-    questions.iter().try_for_each(|it| check_question(it, wire))?;
+    questions.iter().try_for_each(|question| check_question(question, wire))?;
     check_declared(questions, capabilities, wire)
 }
 
@@ -135,7 +138,7 @@ fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
         return Err(misused("the list of questions is empty"));
     }
     for (at, question) in questions.iter().enumerate() {
-        if questions[..at].iter().any(|it| it.key == question.key) {
+        if questions[..at].iter().any(|earlier| earlier.key == question.key) {
             return Err(misused(&format!(
                 "two questions have the key {:?}: give each a key of its own",
                 question.key

@@ -36,12 +36,12 @@ impl Memory {
     pub fn handle(&mut self, now: Instant, operation: StoreOperation) -> StoreReply {
         self.remove_expired(now);
         match operation {
-            StoreOperation::Get { key } => {
-                StoreReply::Found(self.values.get(&*key).map(|it| (it.value.clone(), it.version)))
-            }
+            StoreOperation::Get { key } => StoreReply::Found(
+                self.values.get(&*key).map(|entry| (entry.value.clone(), entry.version)),
+            ),
             StoreOperation::Take { key } => StoreReply::Taken(self.remove(&key)),
             StoreOperation::Put { key, value, ttl, expect } => {
-                let current = self.values.get(&*key).map(|it| it.version);
+                let current = self.values.get(&*key).map(|entry| entry.version);
                 let is_expected = match expect {
                     Expect::Any => true,
                     Expect::Absent => current.is_none(),
@@ -50,7 +50,7 @@ impl Memory {
                 if !is_expected {
                     return StoreReply::Conflict;
                 }
-                let freed = self.values.get(&*key).map_or(0, |it| key.len() + it.value.len());
+                let freed = self.values.get(&*key).map_or(0, |entry| key.len() + entry.value.len());
                 let bytes = self.bytes - freed + key.len() + value.len();
                 if bytes > MAX_BYTES || (current.is_none() && self.values.len() >= MAX_VALUES) {
                     return StoreReply::Failed("the store in memory is full".into());
@@ -59,7 +59,7 @@ impl Memory {
                 self.version += 1;
                 self.bytes = bytes;
                 let (key, end) = (Arc::from(key), now.checked_add(ttl));
-                self.ends.extend(end.map(|it| (it, Arc::clone(&key))));
+                self.ends.extend(end.map(|end| (end, Arc::clone(&key))));
                 self.values.insert(key, Stored { value, version: self.version, end });
                 StoreReply::Stored(self.version)
             }

@@ -15,9 +15,11 @@
 //! # async fn main() -> Result<(), Error> {
 //! let options = AuthorizationServerOptions::new(|options| options.subject = "ada".into());
 //! let provider = AuthorizationServer::listen(options).await?;
-//! let who = |ctx: Context| async move { Ok(ctx.principal().map(|it| it.subject.clone())) };
-//! let server = Server::new("shelf").tool("who", who).options(|it| {
-//!     it.http.auth = vec![Jwt::new(|jwt| jwt.issuer = provider.issuer().into()).into()];
+//! let who = |ctx: Context| async move {
+//!     Ok(ctx.principal().map(|principal| principal.subject.clone()))
+//! };
+//! let server = Server::new("shelf").tool("who", who).options(|options| {
+//!     options.http.auth = vec![Jwt::new(|jwt| jwt.issuer = provider.issuer().into()).into()];
 //! });
 //! let listening = server.listen("http://127.0.0.1:0/mcp").await?;
 //!
@@ -28,7 +30,7 @@
 //! };
 //! let auth = OAuth::new(|oauth| oauth.on_redirect = Some(Arc::new(on_redirect)));
 //! let client = Client::builder(Target::url(listening.url())?)
-//!     .options(|it| it.auth = Some(auth.into()))
+//!     .options(|options| options.auth = Some(auth.into()))
 //!     .connect()
 //!     .await?;
 //! assert_eq!(client.call_tool("who", ()).await?.text(), "ada");

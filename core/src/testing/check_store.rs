@@ -188,16 +188,16 @@ pub async fn check_engine(store: Arc<dyn StoreEngine>) -> Result<(), Error> {
 
 async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Error> {
     let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|it| Error::misuse(it.to_string()))?;
+    getrandom::fill(&mut random).map_err(|error| Error::misuse(error.to_string()))?;
     let prefix = format!("gudgeon:check:{:016x}:", u64::from_be_bytes(random));
     // The versions of the values that each key has had.
     let mut versions: Vec<(&str, Vec<u64>)> = Vec::new();
     let begun = clock::now();
     for &(rule, key, act, want) in STEPS {
-        if !versions.iter().any(|(it, _)| *it == key) {
+        if !versions.iter().any(|(name, _)| *name == key) {
             versions.push((key, Vec::new()));
         }
-        let Some((_, known)) = versions.iter_mut().find(|(it, _)| *it == key) else { continue };
+        let Some((_, known)) = versions.iter_mut().find(|(name, _)| *name == key) else { continue };
         let operation = act.operation(format!("{prefix}{key}"), known);
         let replies = loop {
             let replies = run(store, &operation, act.count(), limit).await;
@@ -212,7 +212,7 @@ async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Er
                 format!("check_store: {rule}; {}() replied {replies:?}", operation.name());
             return Err(Error::misuse(message));
         }
-        let stored = replies.iter().filter_map(|it| match it {
+        let stored = replies.iter().filter_map(|reply| match reply {
             StoreReply::Stored(version) => Some(*version),
             _ => None,
         });
@@ -230,7 +230,7 @@ async fn run(
 ) -> Vec<StoreReply> {
     let begin = |_| {
         let (sender, reply) = oneshot::channel();
-        store.run(operation.clone(), Replier::new(move |it| drop(sender.send(it))));
+        store.run(operation.clone(), Replier::new(move |answer| drop(sender.send(answer))));
         reply
     };
     let waiting: Vec<_> = (0..count).map(begin).collect();
@@ -281,13 +281,14 @@ impl Want {
             }
             (Stored, [StoreReply::Stored(version)]) => is_new(version),
             (Winner, replies) => {
-                let won = |it: &&StoreReply| match it {
+                let won = |reply: &&StoreReply| match reply {
                     StoreReply::Stored(version) => is_new(version),
                     StoreReply::Taken(taken) => taken.is_some(),
                     _ => false,
                 };
-                let lost =
-                    |it: &&StoreReply| matches!(it, StoreReply::Conflict | StoreReply::Taken(None));
+                let lost = |reply: &&StoreReply| {
+                    matches!(reply, StoreReply::Conflict | StoreReply::Taken(None))
+                };
                 replies.iter().filter(won).count() == 1
                     && replies.iter().filter(lost).count() == RACERS - 1
             }
@@ -321,7 +322,7 @@ mod tests {
         change: impl Fn(&mut Memory, StoreOperation) -> StoreReply + Send + Sync + 'static,
     ) -> String {
         let checked = check_engine(Arc::new(Changed(Mutex::default(), change))).await;
-        checked.map_or_else(|it| it.to_string(), |()| String::new())
+        checked.map_or_else(|error| error.to_string(), |()| String::new())
     }
 
     fn handle(memory: &mut Memory, operation: StoreOperation) -> StoreReply {
@@ -343,16 +344,19 @@ mod tests {
         };
         let found = [
             check(|_, _| StoreReply::Failed("it is away".into())).await,
-            check(move |memory, it| put(memory, it, |_, expect| *expect = Expect::Any)).await,
-            check(move |memory, it| {
-                put(memory, it, |_, expect| {
+            check(move |memory, operation| {
+                put(memory, operation, |_, expect| *expect = Expect::Any)
+            })
+            .await,
+            check(move |memory, operation| {
+                put(memory, operation, |_, expect| {
                     if matches!(expect, Expect::Version(_)) {
                         *expect = Expect::Any;
                     }
                 })
             })
             .await,
-            check(|memory, it| match it {
+            check(|memory, operation| match operation {
                 StoreOperation::Take { key } => match handle(memory, StoreOperation::Get { key }) {
                     StoreReply::Found(found) => StoreReply::Taken(found.map(|(value, _)| value)),
                     other => other,
@@ -360,20 +364,23 @@ mod tests {
                 other => handle(memory, other),
             })
             .await,
-            check(|memory, it| match handle(memory, it) {
+            check(|memory, operation| match handle(memory, operation) {
                 StoreReply::Stored(_) => StoreReply::Stored(1),
                 StoreReply::Found(found) => StoreReply::Found(found.map(|(value, _)| (value, 1))),
                 other => other,
             })
             .await,
-            check(|memory, it| match handle(memory, it) {
+            check(|memory, operation| match handle(memory, operation) {
                 StoreReply::Found(found) => {
                     StoreReply::Found(found.map(|(value, _)| (value.to_ascii_lowercase(), 1)))
                 }
                 other => other,
             })
             .await,
-            check(move |memory, it| put(memory, it, |ttl, _| *ttl = (*ttl).min(SHORT))).await,
+            check(move |memory, operation| {
+                put(memory, operation, |ttl, _| *ttl = (*ttl).min(SHORT))
+            })
+            .await,
         ];
         for (found, rule) in found.iter().zip([
             "get of a key without a value must return nothing; get() replied [Failed(\"it is away\")]",
@@ -399,12 +406,13 @@ mod tests {
         let hangs = Hangs(Mutex::default());
         let found = check_within(&hangs, PAUSE).await.unwrap_err().to_string();
         assert!(found.contains("no reply within 100ms"), "{found}");
-        let keeps = Changed(Mutex::default(), |memory: &mut Memory, mut it: StoreOperation| {
-            if let StoreOperation::Put { ttl, .. } = &mut it {
-                *ttl = LONG;
-            }
-            handle(memory, it)
-        });
+        let keeps =
+            Changed(Mutex::default(), |memory: &mut Memory, mut operation: StoreOperation| {
+                if let StoreOperation::Put { ttl, .. } = &mut operation {
+                    *ttl = LONG;
+                }
+                handle(memory, operation)
+            });
         let found = check_within(&keeps, SHORT * 2).await.unwrap_err().to_string();
         assert!(found.contains("a value must end with its ttl"), "{found}");
     }

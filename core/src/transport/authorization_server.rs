@@ -149,7 +149,7 @@ impl AuthorizationServer {
     /// Errors for a URL of another server, and if the server does not redirect the browser: it shows an error, or asks with
     /// [`Consent::Page`](crate::testing::auth::Consent::Page).
     pub async fn browse(&self, url: &str) -> Result<String, Error> {
-        let target = url.strip_prefix(&self.shared.issuer).filter(|it| it.starts_with('/'));
+        let target = url.strip_prefix(&self.shared.issuer).filter(|path| path.starts_with('/'));
         let target = target.ok_or_else(|| {
             Error::misuse(format!("browse(): the URL is not one of {}", self.shared.issuer))
         })?;
@@ -162,7 +162,7 @@ impl AuthorizationServer {
             body: Vec::new(),
         };
         let response = answer(&self.shared, &request).await;
-        let location = response.headers.get(header::LOCATION).and_then(|it| it.to_str().ok());
+        let location = response.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         location.map(ToOwned::to_owned).ok_or_else(|| {
             let reason = String::from_utf8_lossy(&response.body);
             let reason: String = reason.chars().take(500).collect();
@@ -283,7 +283,7 @@ async fn answer(shared: &Shared, request: &Request) -> Response {
 fn replace_key(shared: &Shared) {
     let mut machine = shared.lock();
     if machine.wants_key()
-        && let Err(error) = generate_key().and_then(|it| machine.rotate_keys(&it, false))
+        && let Err(error) = generate_key().and_then(|key| machine.rotate_keys(&key, false))
     {
         tracing::warn!(%error, "the key of an authorization server could not be replaced");
     }
@@ -291,12 +291,12 @@ fn replace_key(shared: &Shared) {
 
 /// Returns whether the `Host` of a request names this server, which prevents DNS rebinding.
 fn is_own_host(headers: &HeaderMap, issuer: &str) -> bool {
-    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let Ok(own) = WebUrl::parse(issuer) else { return false };
-    let is_own = |it: WebUrl| {
-        [own.host(), "localhost"].contains(&it.host())
-            && it.port() == own.port()
-            && it.path().is_empty()
+    let is_own = |url: WebUrl| {
+        [own.host(), "localhost"].contains(&url.host())
+            && url.port() == own.port()
+            && url.path().is_empty()
     };
     WebUrl::parse(&format!("http://{host}")).is_ok_and(is_own)
 }

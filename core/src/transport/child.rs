@@ -130,7 +130,7 @@ impl Command {
         // children.
         #[cfg(unix)]
         command.process_group(0);
-        let mut child = command.spawn().map_err(|it| self.explain(it))?;
+        let mut child = command.spawn().map_err(|error| self.explain(error))?;
         let missing =
             || Error::new(ErrorKind::Connect, "the server's standard streams are missing");
         let output = child.stdin.take().ok_or_else(missing)?;
@@ -154,7 +154,7 @@ impl Command {
 
     fn explain(&self, error: std::io::Error) -> Error {
         let program = self.program.to_string_lossy();
-        let folder = self.folder.as_ref().filter(|it| !it.is_dir());
+        let folder = self.folder.as_ref().filter(|folder| !folder.is_dir());
         let (message, hint) = match (error.kind(), folder) {
             (_, Some(folder)) => (
                 format!("the working directory {} for {program} does not exist", folder.display()),
@@ -269,10 +269,10 @@ impl Process {
     /// Returns whether a part of what was written to its standard input was never read.
     pub(crate) fn has_unread_input(&self) -> bool {
         #[cfg(unix)]
-        let unread = self.input.as_ref().and_then(|it| rustix::io::ioctl_fionread(it).ok());
+        let unread = self.input.as_ref().and_then(|input| rustix::io::ioctl_fionread(input).ok());
         #[cfg(not(unix))]
         let unread: Option<u64> = None;
-        unread.is_some_and(|it| it > 0)
+        unread.is_some_and(|count| count > 0)
     }
 
     /// Lets its standard input end when the connection's own end is closed.
@@ -311,7 +311,7 @@ impl Process {
 
     async fn end(&mut self, grace: Duration) {
         let group = self.group.as_ref();
-        group.inspect(|it| it.signal(Signal::Terminate));
+        group.inspect(|group| group.signal(Signal::Terminate));
         let gone = async {
             let _ = self.child.wait().await;
             // A wrapper's children may take longer to exit than the wrapper.
@@ -320,7 +320,7 @@ impl Process {
             }
         };
         if tokio::time::timeout(grace, gone).await.is_err() {
-            group.inspect(|it| it.signal(Signal::Kill));
+            group.inspect(|group| group.signal(Signal::Kill));
             let _ = self.child.kill().await;
         }
         self.group = None;
@@ -328,7 +328,7 @@ impl Process {
 
     /// Forgets the group once it has no process, because another group may get its id then.
     fn forget_empty_group(&mut self) {
-        self.group.take_if(|it| !it.is_there());
+        self.group.take_if(|group| !group.is_there());
     }
 
     async fn drain_stderr(&mut self) {
@@ -408,7 +408,7 @@ fn signal(id: u32, signal: Signal) {
 
 #[cfg(unix)]
 fn is_there(id: u32) -> bool {
-    group(id).is_some_and(|it| rustix::process::test_kill_process_group(it).is_ok())
+    group(id).is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
 }
 
 /// Other systems have no process groups and a single way to end a process.

@@ -85,8 +85,11 @@ impl Tail {
     }
 
     pub(super) fn text(&self) -> String {
-        let lines: Vec<_> =
-            self.lines.iter().map(|it| String::from_utf8_lossy(it).trim_end().to_owned()).collect();
+        let lines: Vec<_> = self
+            .lines
+            .iter()
+            .map(|line| String::from_utf8_lossy(line).trim_end().to_owned())
+            .collect();
         lines.join("\n")
     }
 }
@@ -179,7 +182,7 @@ mod tests {
             tail.push(b"\n");
         }
         assert!(tail.lines.len() == KEPT_LINES);
-        assert!(tail.lines.iter().all(|it| it.len() <= KEPT_LINE_BYTES));
+        assert!(tail.lines.iter().all(|line| line.len() <= KEPT_LINE_BYTES));
         assert!(tail.text().contains("line 99\nxyyy"));
     }
 

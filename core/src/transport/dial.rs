@@ -68,9 +68,9 @@ pub(crate) async fn dial_within(
     }
     let opened = async {
         let addresses = tokio::net::lookup_host((url.host(), url.port())).await;
-        let addresses: Vec<_> = addresses.map_err(|it| explain(url, it))?.collect();
+        let addresses: Vec<_> = addresses.map_err(|error| explain(url, error))?.collect();
         reach::check(url.host(), &addresses, reach).await?;
-        let tcp = TcpStream::connect(&*addresses).await.map_err(|it| explain(url, it))?;
+        let tcp = TcpStream::connect(&*addresses).await.map_err(|error| explain(url, error))?;
         secure_if_required(url, Box::new(tcp), &network.trust).await
     };
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, opened).await;
@@ -91,7 +91,7 @@ async fn open(url: &Url, trust: &Trust) -> Result<Box<dyn ByteStream>, Error> {
     if url.scheme() == Scheme::Unix {
         return open_socket(url).await;
     }
-    let tcp = open_tcp(url).await.map_err(|it| explain(url, it))?;
+    let tcp = open_tcp(url).await.map_err(|error| explain(url, error))?;
     secure_if_required(url, tcp, trust).await
 }
 
@@ -100,8 +100,10 @@ async fn open_through(
     url: &Url,
     trust: &Trust,
 ) -> Result<Box<dyn ByteStream>, Error> {
-    let unreachable = |it: Error| proxy.unreachable(&it.message).caused_by(it);
-    let tcp = open_tcp(proxy.url()).await.map_err(|it| unreachable(failed(it.to_string(), it)))?;
+    let unreachable = |error: Error| proxy.unreachable(&error.message).caused_by(error);
+    let tcp = open_tcp(proxy.url())
+        .await
+        .map_err(|error| unreachable(failed(error.to_string(), error)))?;
     let stream = secure_if_required(proxy.url(), tcp, trust).await.map_err(unreachable)?;
     if Proxy::forwards(url) {
         return Ok(stream);

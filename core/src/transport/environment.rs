@@ -25,6 +25,9 @@ const INHERITED: &[&str] = &[
 /// Returns the variables that a child inherits. Functions of a shell are left out, because the child's shell would run
 /// them.
 pub(super) fn inherited() -> impl Iterator<Item = (&'static str, OsString)> {
-    let value = |name: &&'static str| env::var_os(name).map(|it| (*name, it));
-    INHERITED.iter().filter_map(value).filter(|(_, it)| !it.as_encoded_bytes().starts_with(b"()"))
+    let value = |name: &&'static str| env::var_os(name).map(|value| (*name, value));
+    INHERITED
+        .iter()
+        .filter_map(value)
+        .filter(|(_, value)| !value.as_encoded_bytes().starts_with(b"()"))
 }

@@ -97,7 +97,7 @@ async fn send_head(
     request: FetchRequest,
     network: &Network,
 ) -> Result<(Response<Incoming>, AbortHandle), FetchError> {
-    let url = Url::parse(&request.url).map_err(|it| FetchError::Url(it.to_string()))?;
+    let url = Url::parse(&request.url).map_err(|error| FetchError::Url(error.to_string()))?;
     // A proxy would resolve the name of the host itself, so that nobody could check the address.
     let proxy = match request.reach {
         Reach::Public => None,
@@ -107,27 +107,28 @@ async fn send_head(
         Some(proxy) => dial(&url, Some(proxy), network).await,
         None => dial_within(&url, &request.reach, network).await,
     };
-    let stream = dialled.map_err(|it| match it.kind {
-        ErrorKind::Misuse => FetchError::Url(it.to_string()),
-        _ => failed(&it),
+    let stream = dialled.map_err(|error| match error.kind {
+        ErrorKind::Misuse => FetchError::Url(error.to_string()),
+        _ => failed(&error),
     })?;
-    let (mut sender, task) = connection::open(stream, MAX_HEAD).await.map_err(|it| failed(&it))?;
+    let (mut sender, task) =
+        connection::open(stream, MAX_HEAD).await.map_err(|error| failed(&error))?;
     let is_forwarded = proxy.as_ref().is_some_and(|_| super::proxy::Proxy::forwards(&url));
     let uri = if is_forwarded { request.url.clone() } else { url.path().to_owned() };
     let mut sent = Request::new(Whole::new(request.body));
     *sent.method_mut() = request.method;
-    *sent.uri_mut() = uri.parse().map_err(|it: http::uri::InvalidUri| failed(&it))?;
+    *sent.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?;
     *sent.headers_mut() = request.headers;
     if !sent.headers().contains_key(header::HOST) {
-        let host = HeaderValue::try_from(url.authority()).map_err(|it| failed(&it))?;
+        let host = HeaderValue::try_from(url.authority()).map_err(|error| failed(&error))?;
         sent.headers_mut().insert(header::HOST, host);
     }
     if let Some(authorization) =
-        proxy.as_ref().filter(|_| is_forwarded).and_then(|it| it.authorization())
+        proxy.as_ref().filter(|_| is_forwarded).and_then(|proxy| proxy.authorization())
     {
         sent.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
     }
-    let answer = sender.send_request(sent).await.map_err(|it| failed(&it))?;
+    let answer = sender.send_request(sent).await.map_err(|error| failed(&error))?;
     Ok((answer, task))
 }
 

@@ -78,7 +78,8 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         // The time at which the incomplete line began, or the connection whose first message did not begin yet.
         let mut since = clock::now();
         loop {
-            let limit = guard.as_ref().and_then(|it| it.time_limit(decoder.held(), has_begun));
+            let limit =
+                guard.as_ref().and_then(|guard| guard.time_limit(decoder.held(), has_begun));
             let count = match limit {
                 None => reader.read(&mut chunk).await?,
                 Some(limit) => {
@@ -153,7 +154,7 @@ impl LineGuard {
 }
 
 fn first_byte(chunk: &[u8]) -> Option<u8> {
-    chunk.iter().copied().find(|it| !it.is_ascii_whitespace())
+    chunk.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
 /// Returns the name of another protocol that begins with this byte. A web page can make a browser send an HTTP request

@@ -42,7 +42,7 @@ pub(crate) async fn off_thread_if_large<T: Send + 'static>(
 pub(crate) fn beside_other_tasks<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let can_move = || {
         let runtime = Handle::try_current();
-        runtime.is_ok_and(|it| it.runtime_flavor() == RuntimeFlavor::MultiThread)
+        runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
     };
     match bytes > LONG && can_move() {
         true => tokio::task::block_in_place(work),

@@ -244,7 +244,7 @@ impl Outbox for Arc<SendQueue> {
                         "closing a connection whose client left {} bytes unread",
                         queue.bytes
                     );
-                    let dropped = queue.frames.drain(..).map(|it| it.len()).sum();
+                    let dropped = queue.frames.drain(..).map(|frame| frame.len()).sum();
                     queue.remove(dropped);
                     queue.is_over = true;
                 }

@@ -50,7 +50,10 @@ impl Scheme {
 
     /// Returns the scheme with this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        SCHEMES.iter().find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, it)| *it)
+        SCHEMES
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, scheme)| *scheme)
     }
 
     /// Returns the names of all schemes, for errors.
@@ -59,7 +62,7 @@ impl Scheme {
     }
 
     pub(super) fn name(self) -> &'static str {
-        SCHEMES.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+        SCHEMES.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| name)
     }
 
     fn default_port(self) -> Option<u16> {
@@ -115,7 +118,7 @@ impl Url {
             _ if path.starts_with('/') => path.to_owned(),
             _ => format!("/{path}"),
         };
-        if let Some(odd) = path.chars().find(|it| !matches!(it, '!'..='~')) {
+        if let Some(odd) = path.chars().find(|character| !matches!(character, '!'..='~')) {
             return Err(misuse(text, &format!("has {odd:?} in its path; percent-encode it")));
         }
         Ok(Self { scheme, host, port, path })
@@ -150,7 +153,7 @@ impl Url {
 
     /// Returns the host, without the brackets of an IPv6 address.
     pub(crate) fn host(&self) -> &str {
-        self.host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&self.host)
+        self.host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&self.host)
     }
 
     /// Returns whether the host is this machine by its name.
@@ -217,7 +220,7 @@ impl Url {
     /// Resolves a reference, such as the value of `Location`, against this URL.
     pub fn join(&self, reference: &str) -> Result<Self, Error> {
         let scheme_end = reference.find([':', '/', '?', '#']);
-        if scheme_end.is_some_and(|it| reference[it..].starts_with(':')) {
+        if scheme_end.is_some_and(|end| reference[end..].starts_with(':')) {
             return Self::parse(reference);
         }
         let root = format!("{}://{}", self.scheme.name(), self.authority());
@@ -229,7 +232,7 @@ impl Url {
         } else if reference.starts_with('?') {
             format!("{root}{path}{reference}")
         } else {
-            let folder = path.rfind('/').map_or("/", |it| &path[..=it]);
+            let folder = path.rfind('/').map_or("/", |slash| &path[..=slash]);
             format!("{root}{folder}{reference}")
         })
     }
@@ -241,8 +244,8 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
         _ => (authority, None),
     };
     let is_bracketed = host.starts_with('[') && host.ends_with(']');
-    let is_plain = host.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
-    let is_address = host.bytes().all(|it| it.is_ascii_hexdigit() || b"[]:.".contains(&it));
+    let is_plain = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+    let is_address = host.bytes().all(|byte| byte.is_ascii_hexdigit() || b"[]:.".contains(&byte));
     if host.is_empty() {
         return Err(misuse(text, "has no host"));
     }
@@ -253,13 +256,13 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
     }
     let port = match port {
         Some(port) => {
-            let digits = Some(port).filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
-            let parsed = digits.and_then(|it| it.parse().ok());
+            let digits = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+            let parsed = digits.and_then(|digits| digits.parse().ok());
             Some(parsed.ok_or_else(|| misuse(text, &format!("has an invalid port {port:?}")))?)
         }
         None => scheme.default_port(),
     };
-    let port = port.filter(|it| *it != 0);
+    let port = port.filter(|port| *port != 0);
     let port = port.ok_or_else(|| misuse(text, "has no port; write tcp://host:port"))?;
     Ok((host.to_owned(), port))
 }
@@ -267,9 +270,9 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
 /// Returns the part of a URL that errors may show: without user name, password, query and fragment.
 pub(crate) fn without_secrets(text: &str) -> String {
     let shown = text.split(['?', '#']).next().unwrap_or_default();
-    let start = shown.find(':').map_or(0, |it| it + 1);
-    let start = start + shown[start..].bytes().take_while(|it| *it == b'/').count();
-    let end = shown[start..].find('/').map_or(shown.len(), |it| start + it);
+    let start = shown.find(':').map_or(0, |colon| colon + 1);
+    let start = start + shown[start..].bytes().take_while(|byte| *byte == b'/').count();
+    let end = shown[start..].find('/').map_or(shown.len(), |slash| start + slash);
     match shown[start..end].rfind('@') {
         Some(at) if start > 0 => format!("{}…{}", &shown[..start], &shown[start + at..]),
         _ => shown.to_owned(),

@@ -53,7 +53,7 @@ pub fn classify(frame: &Frame<'_>, mcp_headers: &McpHeaders, dialects: &[Dialect
 
 /// Returns `true` if one of the supported revisions or dialects has sessions.
 pub fn has_sessions(revisions: &[Revision], dialects: &[Dialect]) -> bool {
-    !dialects.is_empty() || revisions.iter().any(|it| it.era() == Era::Legacy)
+    !dialects.is_empty() || revisions.iter().any(|revision| revision.era() == Era::Legacy)
 }
 
 /// Returns the revision to answer in when only the headers of a request are known.
@@ -121,5 +121,5 @@ fn is_dialect(frame: &Frame<'_>, mcp_headers: &McpHeaders) -> bool {
 
 /// Returns `true` if the params contain a modern envelope.
 pub fn has_envelope(params: &Params<'_>) -> bool {
-    params.get("_meta").and_then(Meta::parse).is_some_and(|it| it.has_envelope())
+    params.get("_meta").and_then(Meta::parse).is_some_and(|meta| meta.has_envelope())
 }

@@ -65,7 +65,7 @@ pub(super) fn prompt(wire: &Wire, prompt: &Prompt) -> Prompt {
     let mut lowered = prompt.clone();
     leave_out!(wire, lowered);
     if !wire.vocabulary.titles {
-        lowered.arguments.iter_mut().flatten().for_each(|it| it.title = None);
+        lowered.arguments.iter_mut().flatten().for_each(|argument| argument.title = None);
     }
     lowered
 }
@@ -136,7 +136,7 @@ pub fn describes_object(schema: &Raw) -> bool {
         r#type: Option<Value>,
     }
     serde_json::from_str::<Type>(schema.get())
-        .is_ok_and(|it| it.r#type.is_some_and(|it| it == "object"))
+        .is_ok_and(|schema| schema.r#type.is_some_and(|kind| kind == "object"))
 }
 
 /// Marks of an output schema whose values are wrapped: ours, and the one that `FastMCP`'s client knows.

@@ -98,7 +98,7 @@ fn read<'a>(params: &Params<'a>) -> Result<Read<'a>, Fault> {
     };
     let requested = version(claimed)?;
     let capabilities =
-        meta.client_capabilities.filter(|it| it.get().starts_with('{')).ok_or_else(|| {
+        meta.client_capabilities.filter(|raw| raw.get().starts_with('{')).ok_or_else(|| {
             Fault::invalid_params(format!(
                 "_meta[{:?}] must be an object",
                 meta::CLIENT_CAPABILITIES
@@ -120,7 +120,7 @@ fn not_an_object() -> Fault {
 /// Returns the stateless revision of this name if it is among the supported ones.
 pub(super) fn spoken(requested: &str, supported: &[Revision]) -> Result<Revision, Fault> {
     Revision::parse(requested)
-        .filter(|it| it.era() == Era::Modern && supported.contains(it))
+        .filter(|revision| revision.era() == Era::Modern && supported.contains(revision))
         .ok_or_else(|| unsupported(supported, requested))
 }
 
@@ -134,7 +134,7 @@ pub fn missing(meta: &Meta<'_>) -> Fault {
 }
 
 fn unsupported(supported: &[Revision], requested: &str) -> Fault {
-    let supported: Vec<_> = supported.iter().map(|it| it.as_str()).collect();
+    let supported: Vec<_> = supported.iter().map(|revision| revision.as_str()).collect();
     let data = serde_json::json!({ "supported": supported, "requested": requested });
     Fault::new(FaultKind::UnsupportedRevision, "Unsupported protocol version")
         .with_data(Some(json::to_raw(&data)))

@@ -51,7 +51,7 @@ impl McpHeaders {
 
     /// Returns whether `Mcp-Method` names this method.
     pub fn is_for(&self, method: Method) -> bool {
-        self.method.as_ref().is_some_and(|it| it == method.as_str())
+        self.method.as_ref().is_some_and(|value| value == method.as_str())
     }
 
     /// Returns the value; `Some("")` if it is not plain text.
@@ -120,10 +120,11 @@ fn name_source(method: &str) -> Option<&'static str> {
 fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let text = std::str::from_utf8(value)
         .ok()
-        .filter(|it| it.bytes().all(|it| matches!(it, b'\t' | b' '..=b'~')))
+        .filter(|text| text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')))
         .ok_or("has characters that no header may have")?
         .trim_matches([' ', '\t']);
-    let encoded = text.strip_prefix(ENCODED_PREFIX).and_then(|it| it.strip_suffix(ENCODED_SUFFIX));
+    let encoded =
+        text.strip_prefix(ENCODED_PREFIX).and_then(|rest| rest.strip_suffix(ENCODED_SUFFIX));
     let Some(encoded) = encoded else { return Ok(Cow::Borrowed(text)) };
     let bytes = STANDARD.decode(encoded).map_err(|_| "is no valid base64 after =?base64?")?;
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is no UTF-8 inside its base64")
@@ -131,7 +132,7 @@ fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
 
 /// Encodes text as a header value: in base64 if it is not a valid header value, or looks like the base64 form.
 pub fn encode_value(text: &str) -> String {
-    let is_printable = text.bytes().all(|it| matches!(it, b' '..=b'~'));
+    let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let is_padded = text.starts_with(' ') || text.ends_with(' ');
     let looks_encoded = text.starts_with(ENCODED_PREFIX) && text.ends_with(ENCODED_SUFFIX);
     if is_printable && !is_padded && !looks_encoded {
@@ -161,7 +162,7 @@ pub(super) fn only(
 ) -> Result<Option<HeaderValue>, Fault> {
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
-    match values.all(|it| it == first) {
+    match values.all(|value| value == first) {
         true => Ok(Some(first.clone())),
         false => Err(mismatch(format!("{spelled} is sent twice with different values"))),
     }
@@ -203,7 +204,8 @@ mod tests {
         let Frame::One(Ok(Message::Request { params, .. })) = Frame::parse(body.as_bytes()) else {
             panic!("no request: {body}");
         };
-        let checked = mcp_headers(lines).and_then(|it| check_standard(&it, method, &params));
+        let checked =
+            mcp_headers(lines).and_then(|headers| check_standard(&headers, method, &params));
         checked.map_err(|fault| {
             assert_eq!(fault.kind, FaultKind::HeaderMismatch);
             fault.message
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn base64_is_read_strictly_and_only_between_its_marks() {
-        let read = |it: &'static str| decode_value(it.as_bytes()).map(Cow::into_owned);
+        let read = |text: &'static str| decode_value(text.as_bytes()).map(Cow::into_owned);
         assert_eq!(read("=?base64?SGVsbG8=?=").as_deref(), Ok("Hello"));
         assert_eq!(read("  =?base64?SGVsbG8=?=\t").as_deref(), Ok("Hello"));
         assert_eq!(read("=?base64??=").as_deref(), Ok(""));

@@ -19,7 +19,7 @@ pub(super) fn is_json_of(content: &str, value: &str) -> bool {
         return true;
     }
     let parsed = |json| serde_json::from_str::<Value>(json).ok();
-    parsed(&text).is_some_and(|it| Some(it) == parsed(value))
+    parsed(&text).is_some_and(|json| Some(json) == parsed(value))
 }
 
 /// Returns a result's `_meta` with the mark that its text is JSON.
@@ -41,7 +41,7 @@ pub fn json_text(content: &str, own_meta: &str) -> Option<String> {
     }
     let Marked { is_json: true } = serde_json::from_str(own_meta).ok()? else { return None };
     // Parsed whole, because languages fail for other numbers and depths.
-    let text = only_text(content).filter(|it| serde_json::from_str::<Value>(it).is_ok())?;
+    let text = only_text(content).filter(|text| serde_json::from_str::<Value>(text).is_ok())?;
     Some(text.into_owned())
 }
 

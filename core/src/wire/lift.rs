@@ -131,7 +131,7 @@ fn inputs(params: &Params<'_>) -> Result<Inputs, Fault> {
 
 /// Reads an object whose values are strings, in order.
 fn texts(raw: Option<&RawValue>, place: &str) -> Result<Vec<(String, String)>, Fault> {
-    let Some(raw) = raw.filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(Vec::new()) };
     let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw.get())
         .map_err(|_| Fault::invalid_params(format!("{place} must be an object")))?;
     map.into_iter()
@@ -147,7 +147,7 @@ pub(super) fn loose_texts(
     raw: Option<&RawValue>,
     place: &str,
 ) -> Result<Vec<(String, String)>, Fault> {
-    let Some(raw) = raw.filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(Vec::new()) };
     let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw.get())
         .map_err(|_| Fault::invalid_params(format!("{place} must be an object")))?;
     let text = |value| match value {

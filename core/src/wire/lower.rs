@@ -35,7 +35,8 @@ pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str
 fn size(response: &Response) -> usize {
     match response {
         Response::Tool(outcome) => {
-            outcome.content.len() + outcome.structured.as_ref().map_or(0, |it| it.json.len())
+            outcome.content.len()
+                + outcome.structured.as_ref().map_or(0, |structured| structured.json.len())
         }
         Response::Contents { contents, .. } => contents.len(),
         Response::Raw(raw) => raw.get().len(),
@@ -103,21 +104,39 @@ fn write<'a>(
         Response::Empty | Response::Ended { .. } => (),
         // Only a dialect lists resources and templates together, in its own form; this form is for middleware.
         Response::AllResources { resources, templates } => {
-            result.raw("resources", &array(resources, |it| components::resource(wire, it)));
-            result.raw("resourceTemplates", &array(templates, |it| components::template(wire, it)));
+            result.raw(
+                "resources",
+                &array(resources, |resource| components::resource(wire, resource)),
+            );
+            result.raw(
+                "resourceTemplates",
+                &array(templates, |template| components::template(wire, template)),
+            );
         }
         Response::Description(description) => describe(wire, description, server_info, result),
         Response::Tools(list) => {
-            listing(wire, "tools", list, |it| components::tool(wire, it), result);
+            listing(wire, "tools", list, |tool| components::tool(wire, tool), result);
         }
         Response::Resources(list) => {
-            listing(wire, "resources", list, |it| components::resource(wire, it), result);
+            listing(
+                wire,
+                "resources",
+                list,
+                |resource| components::resource(wire, resource),
+                result,
+            );
         }
         Response::ResourceTemplates(list) => {
-            listing(wire, "resourceTemplates", list, |it| components::template(wire, it), result);
+            listing(
+                wire,
+                "resourceTemplates",
+                list,
+                |template| components::template(wire, template),
+                result,
+            );
         }
         Response::Prompts(list) => {
-            listing(wire, "prompts", list, |it| components::prompt(wire, it), result);
+            listing(wire, "prompts", list, |prompt| components::prompt(wire, prompt), result);
         }
         Response::Tool(outcome) => return tool(wire, outcome, result),
         Response::Contents { contents, cache: hint, .. } => {
@@ -190,7 +209,7 @@ fn tool<'a>(
         result.raw("isError", "true");
     }
     let own = outcome.meta.as_deref();
-    match left_out.filter(|it| json_text::is_json_of(&outcome.content, it)) {
+    match left_out.filter(|json| json_text::is_json_of(&outcome.content, json)) {
         Some(_) => Some(Cow::Owned(json_text::marked(own))),
         None => own.map(Cow::Borrowed),
     }
@@ -235,7 +254,8 @@ fn describe(
             }
         }
     } else {
-        let versions: Vec<_> = description.revisions.iter().map(|it| it.as_str()).collect();
+        let versions: Vec<_> =
+            description.revisions.iter().map(|revision| revision.as_str()).collect();
         result.member("supportedVersions", &versions).member("capabilities", &capabilities);
         cache(wire, description.cache, result);
     }

@@ -157,7 +157,7 @@ impl Wire {
 
     /// Returns the name of a standard method.
     pub fn word(&self, method: Method) -> &'static str {
-        let own = self.words.iter().find(|(_, it)| *it == method);
+        let own = self.words.iter().find(|(_, known)| *known == method);
         own.map_or(method.as_str(), |(word, _)| word)
     }
 

@@ -31,7 +31,7 @@ impl ParamHeader {
         if !schema.contains(ANNOTATION) && !schema.contains("\\u") {
             return Ok(Vec::new());
         }
-        let document: Value = serde_json::from_str(schema).map_err(|it| it.to_string())?;
+        let document: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         let mut reading = Reading::default();
         reading.schema(&document, Place::Root)?;
         Ok(reading.found)
@@ -114,7 +114,7 @@ impl Reading {
             ));
         }
         let place = self.path.join(".");
-        let name = annotation.as_str().filter(|it| is_token(it)).ok_or_else(|| {
+        let name = annotation.as_str().filter(|name| is_token(name)).ok_or_else(|| {
             format!(
                 "{ANNOTATION} of property {place:?} is {annotation}, but must be a header's name: one or more letters, \
                  digits or !#$%&'*+-.^_`|~"
@@ -123,7 +123,7 @@ impl Reading {
         let kind = schema.get("type");
         if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
             let found = kind.map_or("none".to_owned(), Value::to_string);
-            let says_null = |it: &Value| it == "null" || it["type"] == "null";
+            let says_null = |value: &Value| value == "null" || value["type"] == "null";
             let lists = [kind, schema.get("anyOf"), schema.get("oneOf")];
             let fix = match lists
                 .into_iter()
@@ -142,7 +142,7 @@ impl Reading {
             ));
         }
         let header = format!("{PREFIX}{name}");
-        if self.found.iter().any(|it| it.header.eq_ignore_ascii_case(&header)) {
+        if self.found.iter().any(|known| known.header.eq_ignore_ascii_case(&header)) {
             return Err(format!(
                 "{ANNOTATION} {name:?} of property {place:?} is the name of another property's header already"
             ));
@@ -154,22 +154,22 @@ impl Reading {
 
 /// Returns `true` for a `token` of RFC 9110.
 fn is_token(name: &str) -> bool {
-    let is_mark = |it| b"!#$%&'*+-.^_`|~".contains(&it);
-    !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric() || is_mark(it))
+    let is_mark = |byte| b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
 }
 
 /// Returns the headers of a call with these arguments, a JSON object.
 pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String)> {
-    let values = annotated.iter().map(|it| (it, argument(&it.path, arguments)));
+    let values = annotated.iter().map(|param| (param, argument(&param.path, arguments)));
     values
-        .filter_map(|(it, value)| {
+        .filter_map(|(param, value)| {
             let text = match value? {
                 Argument::Text(text) => text,
                 Argument::Number(number) => exact_integer(number)?.to_string().into(),
-                Argument::Boolean(it) => Cow::Borrowed(if it { "true" } else { "false" }),
+                Argument::Boolean(flag) => Cow::Borrowed(if flag { "true" } else { "false" }),
                 Argument::Other => return None,
             };
-            Some((it.header.clone(), encode_value(&text)))
+            Some((param.header.clone(), encode_value(&text)))
         })
         .collect()
 }
@@ -177,8 +177,8 @@ pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String
 /// Returns the first argument that must be repeated and can't be: a number that is not an integer or not exact in
 /// JavaScript.
 pub fn inexpressible(annotated: &[ParamHeader], arguments: &str) -> Option<String> {
-    let is_inexpressible = |it: &&ParamHeader| matches!(argument(&it.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
-    annotated.iter().find(is_inexpressible).map(|it| it.path.join("."))
+    let is_inexpressible = |param: &&ParamHeader| matches!(argument(&param.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
+    annotated.iter().find(is_inexpressible).map(|param| param.path.join("."))
 }
 
 /// Checks that the headers match the arguments.
@@ -242,7 +242,8 @@ impl Argument<'_> {
             Self::Number(number) => {
                 body.push_str(number);
                 number == &said
-                    || exact_integer(number).is_some_and(|it| Some(it) == exact_integer(said))
+                    || exact_integer(number)
+                        .is_some_and(|integer| Some(integer) == exact_integer(said))
             }
             Self::Boolean(it) => {
                 body.push_str(if *it { "true" } else { "false" });
@@ -264,7 +265,7 @@ fn exact_integer(text: &str) -> Option<i64> {
     if let Some(integer) = number.as_i64() {
         return SAFE_INTEGERS.contains(&integer).then_some(integer);
     }
-    let float = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 9.1e15)?;
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9.1e15)?;
     #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 or so")]
     let integer = float as i64;
     SAFE_INTEGERS.contains(&integer).then_some(integer)
@@ -308,7 +309,8 @@ mod tests {
     #[test]
     fn annotations_are_found_through_properties() {
         let found = annotated();
-        let names: Vec<_> = found.iter().map(|it| (&*it.header, it.path.join("."))).collect();
+        let names: Vec<_> =
+            found.iter().map(|param| (&*param.header, param.path.join("."))).collect();
         assert_eq!(
             names,
             [

@@ -27,7 +27,7 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     {
         older_form(form);
     }
-    if knows_pages && object.get("mode").is_some_and(|it| it == "url") {
+    if knows_pages && object.get("mode").is_some_and(|mode| mode == "url") {
         let id = match object.get("elicitationId").and_then(Value::as_str) {
             Some(own) => own.to_owned(),
             None => id,
@@ -87,14 +87,14 @@ fn older_form(form: &mut Map<String, Value>) {
     for (name, field) in fields.into_iter().flatten() {
         older_choice(field);
         if let Some(field) = field.as_object()
-            && field.get("type").is_none_or(|it| it != "boolean")
+            && field.get("type").is_none_or(|kind| kind != "boolean")
             && field.contains_key("default")
         {
             optional.push(name.clone());
         }
     }
     if let Some(Value::Array(required)) = form.get_mut("required") {
-        required.retain(|it| !optional.iter().any(|name| it == name));
+        required.retain(|field| !optional.iter().any(|name| field == name));
     }
 }
 
@@ -103,7 +103,7 @@ fn older_choice(field: &mut Value) {
     let Some(object) = field.as_object_mut() else { return };
     let Some(Value::Array(choices)) = object.get("oneOf") else { return };
     let list = |name: &str| -> Option<Vec<Value>> {
-        choices.iter().map(|it| it.get(name).cloned()).collect()
+        choices.iter().map(|choice| choice.get(name).cloned()).collect()
     };
     if let (Some(values), Some(titles)) = (list("const"), list("title")) {
         object.shift_remove("oneOf");
@@ -191,10 +191,10 @@ mod tests {
         for revision in Revision::ALL {
             let lowered = |content: Value| {
                 lower_answer(Wire::of(revision), &json::to_raw(&answer(content)))
-                    .map(|it| {
-                        serde_json::from_str::<Value>(it.get()).expect("JSON")["content"].clone()
+                    .map(|raw| {
+                        serde_json::from_str::<Value>(raw.get()).expect("JSON")["content"].clone()
                     })
-                    .map_err(|it| it.message)
+                    .map_err(|error| error.message)
             };
             assert_eq!(lowered(text("a")), Ok(text("a")));
             let (one, two) = (json!([text("a")]), json!([text("a"), text("b")]));

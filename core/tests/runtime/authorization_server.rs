@@ -33,7 +33,7 @@ async fn shelf(provider: &AuthorizationServer) -> Listening {
     Server::new("shelf")
         .tool("who", who)
         .add(Tool::new("write", || async { "written" }).scopes(["write"]))
-        .options(|it| it.http.auth = vec![tokens.into()])
+        .options(|options| options.http.auth = vec![tokens.into()])
         .listen("http://127.0.0.1:0/mcp")
         .await
         .unwrap()
@@ -42,7 +42,8 @@ async fn shelf(provider: &AuthorizationServer) -> Listening {
 async fn call(shelf: &Listening, auth: impl Into<Auth>, tools: &[&str]) -> Result<String, Error> {
     let auth = auth.into();
     let target = Target::url(shelf.url()).unwrap();
-    let client = Client::builder(target).options(|it| it.auth = Some(auth)).connect().await?;
+    let client =
+        Client::builder(target).options(|options| options.auth = Some(auth)).connect().await?;
     let mut text = String::new();
     for tool in tools {
         text = client.call_tool(tool, ()).await?.text();
@@ -70,7 +71,7 @@ async fn a_user_signs_in_and_gets_more_scopes() {
     let text = call(&shelf, browsed(&provider), &["write", "who"]).await.unwrap();
     assert_eq!(text, "ada write");
     let requests = provider.requests();
-    let token = requests.iter().find(|it| it.path == "/token").unwrap();
+    let token = requests.iter().find(|request| request.path == "/token").unwrap();
     assert_eq!((token.method.as_str(), token.status), ("POST", 200));
     assert_eq!((token.form["resource"].as_str(), token.form["code"].as_str()), (shelf.url(), "…"));
 }

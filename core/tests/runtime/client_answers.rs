@@ -55,8 +55,8 @@ async fn declined_forms_and_url_elicitations_have_no_content() {
             ("form", "elicitation/create", asked.clone()),
             ("page", "elicitation/create", page.clone()),
         ];
-        let builder = Client::builder(asking(era, questions)).on_elicit(|it| async move {
-            match it {
+        let builder = Client::builder(asking(era, questions)).on_elicit(|question| async move {
+            match question {
                 ElicitRequestParams::Form(_) => Err(Error::new(ErrorKind::Declined, "no")),
                 ElicitRequestParams::Url(page) => {
                     assert_eq!(page.url, "https://a.example");
@@ -137,10 +137,10 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
         (Revision::V2026_07_28, "Eve, true, look, file:///a"),
     ] {
         let builder = Client::builder(curious())
-            .options(|it| it.revisions = vec![revision])
-            .options(|it| it.roots = Some(vec!["file:///a".into()]))
-            .on_elicit(|it| async move {
-                Ok(match it {
+            .options(|options| options.revisions = vec![revision])
+            .options(|options| options.roots = Some(vec!["file:///a".into()]))
+            .on_elicit(|question| async move {
+                Ok(match question {
                     ElicitRequestParams::Form(form) => {
                         assert_eq!(form.message, "Your name?");
                         accept(Some(json!({"value": "Eve"})))
@@ -148,12 +148,12 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
                     ElicitRequestParams::Url(_) => accept(None),
                 })
             })
-            .on_sample(|it| async move {
-                let tool = it.tools.and_then(|it| it.into_iter().next());
+            .on_sample(|request| async move {
+                let tool = request.tools.and_then(|tools| tools.into_iter().next());
                 Ok(CreateMessageResult {
                     role: Role::Assistant,
                     content: gudgeon::protocol::ContentBlock::from("Hi").into(),
-                    model: tool.map_or_else(|| "no tools".into(), |it| it.name),
+                    model: tool.map_or_else(|| "no tools".into(), |tool| tool.name),
                     stop_reason: None,
                     result_type: None,
                     meta: None,
@@ -203,11 +203,11 @@ async fn a_mode_that_was_not_declared_is_refused() {
         (Some(capability(json!({"url": {}}))), [false, true]),
     ] {
         let questions = [("form", &form), ("page", &page), ("fax", &fax)];
-        let questions = questions.map(|(key, it)| (key, "elicitation/create", it.clone()));
+        let questions = questions.map(|(key, params)| (key, "elicitation/create", params.clone()));
         let mut builder = Client::builder(asking("2025-11-25", questions.to_vec()))
             .on_elicit(|_| async { Ok(accept(None)) });
         if let Some(capabilities) = declared {
-            builder = builder.options(|it| it.capabilities = capabilities);
+            builder = builder.options(|options| options.capabilities = capabilities);
         }
         let client = builder.connect().await.expect("connects");
         let answers = answers(&client).await;
@@ -228,13 +228,14 @@ async fn undeclared_tools_in_sampling_are_rejected() {
     let choice = json!({"messages": [], "maxTokens": 5, "toolChoice": {"mode": "none"}});
     for (sampling, is_taken) in [(json!({}), false), (json!({"tools": {}}), true)] {
         let questions = [("plain", &plain), ("tools", &tools), ("choice", &choice)];
-        let questions = questions.map(|(key, it)| (key, "sampling/createMessage", it.clone()));
+        let questions =
+            questions.map(|(key, params)| (key, "sampling/createMessage", params.clone()));
         let capabilities = ClientCapabilities {
             sampling: Some(serde_json::from_value(sampling).expect("a capability")),
             ..ClientCapabilities::default()
         };
         let builder = Client::builder(asking("2025-11-25", questions.to_vec()))
-            .options(|it| it.capabilities = capabilities)
+            .options(|options| options.capabilities = capabilities)
             .on_sample(|_| async {
                 Ok(CreateMessageResult {
                     role: Role::Assistant,
@@ -296,9 +297,9 @@ async fn urls_of_other_schemes_do_not_reach_the_callback() {
             let page = json!({"mode": "url", "message": "In?", "url": url, "elicitationId": "1"});
             let (sender, mut receiver) = mpsc::unbounded_channel();
             let builder = Client::builder(asking(era, vec![("q", "elicitation/create", page)]))
-                .options(|it| {
+                .options(|options| {
                     if let Some(scheme) = schemes {
-                        it.allowed_url_schemes = vec![scheme.to_owned()];
+                        options.allowed_url_schemes = vec![scheme.to_owned()];
                     }
                 })
                 .on_elicit(move |_| {
@@ -331,10 +332,10 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
     });
     let (sender, mut done) = mpsc::unbounded_channel();
     let builder = Client::builder(&server)
-        .options(|it| it.revisions = vec![Revision::V2025_11_25])
+        .options(|options| options.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { Ok(accept(None)) })
-        .on_event(move |it| {
-            if let gudgeon::client::Event::UrlDone(id) = it {
+        .on_event(move |event| {
+            if let gudgeon::client::Event::UrlDone(id) = event {
                 drop(sender.send(id));
             }
         });
@@ -350,12 +351,12 @@ async fn a_finished_url_elicitation_is_reported_to_its_client() {
 /// A client MUST ignore what is done that it does not know of, or that is done already (2025-11-25, Elicitation).
 #[tokio::test(start_paused = true)]
 async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
-    let (target, _) = server("2025-11-25", |it| {
+    let (target, _) = server("2025-11-25", |message| {
         let done = |id: &str| json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": id}});
         let page = |id: &str| json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": id});
-        match it["method"].as_str() {
+        match message["method"].as_str() {
             Some("tools/call") => (),
-            Some("ping") => return vec![result(it, &json!({}))],
+            Some("ping") => return vec![result(message, &json!({}))],
             _ => return Vec::new(),
         }
         let error = json!({"code": -32042, "message": "first sign in", "data": {"elicitations": [page("named")]}});
@@ -365,7 +366,7 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
             done("asked"),
             done("asked"),
             done("named"),
-            json!({"jsonrpc": "2.0", "id": it["id"], "error": error}),
+            json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
             done("named"),
             done("named"),
             done("unknown"),
@@ -373,8 +374,8 @@ async fn a_finished_url_elicitation_is_reported_once_and_only_if_known() {
     });
     let (sender, mut receiver) = mpsc::unbounded_channel();
     let builder =
-        Client::builder(target).on_elicit(|_| async { Ok(accept(None)) }).on_event(move |it| {
-            if let gudgeon::client::Event::UrlDone(id) = it {
+        Client::builder(target).on_elicit(|_| async { Ok(accept(None)) }).on_event(move |event| {
+            if let gudgeon::client::Event::UrlDone(id) = event {
                 drop(sender.send(id));
             }
         });
@@ -396,9 +397,9 @@ async fn urls_to_visit_first_are_read_from_the_error() {
         json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
     for (code, count) in [(-32042, 1), (-32000, 0)] {
         let data = json!({ "elicitations": [page.clone()] });
-        let (target, _) = server("2025-11-25", move |it| {
+        let (target, _) = server("2025-11-25", move |message| {
             let error = json!({"code": code, "message": "first sign in", "data": data});
-            vec![json!({"jsonrpc": "2.0", "id": it["id"], "error": error})]
+            vec![json!({"jsonrpc": "2.0", "id": message["id"], "error": error})]
         });
         let client = Client::connect(target).await.expect("connects");
         let failure = client.call_tool("t", ()).await.expect_err("not yet");
@@ -422,13 +423,13 @@ async fn roots_must_be_file_uris() {
     };
     let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
     let refused = Client::builder(curious())
-        .options(|it| it.roots = Some(vec!["http://a".into()]))
+        .options(|options| options.roots = Some(vec!["http://a".into()]))
         .connect()
         .await;
     assert_eq!(message_of(refused.map(drop).expect_err("no root")), expected);
     let roots = ["file:///a", "FILE:///b"].map(Root::from);
     let client = Client::builder(curious())
-        .options(|it| it.roots = Some(roots.to_vec()))
+        .options(|options| options.roots = Some(roots.to_vec()))
         .connect()
         .await
         .expect("connects");

@@ -73,9 +73,9 @@ impl Protected {
 }
 
 fn builder(mock: &Mock, auth: Auth) -> ClientBuilder {
-    Client::builder(Target::url(&mock.url).unwrap()).options(|it| {
-        it.auth = Some(auth);
-        it.revisions = vec![Revision::V2025_11_25];
+    Client::builder(Target::url(&mock.url).unwrap()).options(|options| {
+        options.auth = Some(auth);
+        options.revisions = vec![Revision::V2025_11_25];
     })
 }
 
@@ -116,8 +116,8 @@ fn browser(pages: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Fn(String) -> BoxFuture<(
 fn redirect(url: &str) -> String {
     let field = |name: &str| {
         let query = url.split_once('?').unwrap().1;
-        let mut fields = query.split('&').filter_map(|it| it.split_once('='));
-        fields.find(|(it, _)| *it == name).unwrap().1.to_owned()
+        let mut fields = query.split('&').filter_map(|pair| pair.split_once('='));
+        fields.find(|(key, _)| *key == name).unwrap().1.to_owned()
     };
     let base = field("redirect_uri").replace("%3A", ":").replace("%2F", "/");
     format!("{base}?code=c0de&state={}", field("state"))
@@ -143,7 +143,7 @@ fn sign_in(change: impl FnOnce(&mut OAuth)) -> Auth {
 async fn a_user_signs_in_with_a_browser() {
     let server = Protected::start(&[3600]).await;
     let pages: Arc<Mutex<Vec<String>>> = Arc::default();
-    let auth = sign_in(|it| it.open_url = Some(browser(&pages)));
+    let auth = sign_in(|oauth| oauth.open_url = Some(browser(&pages)));
     let client = server.builder(auth).connect().await.unwrap();
     assert_eq!(client.call_tool("echo", ()).await.unwrap().text(), "done");
     client.close().await;
@@ -155,12 +155,12 @@ async fn a_user_signs_in_with_a_browser() {
         }
     };
     assert!(page.contains("You are signed in"), "{page}");
-    let sent = server.mock.seen().into_iter().filter(|it| it.path == "/mcp");
+    let sent = server.mock.seen().into_iter().filter(|request| request.path == "/mcp");
     let (with, without): (Vec<_>, Vec<_>) =
-        sent.partition(|it| it.header("authorization") == Some("Bearer t0ken-1"));
+        sent.partition(|request| request.header("authorization") == Some("Bearer t0ken-1"));
     assert_eq!(without.len(), 1, "the first request");
     for method in ["GET", "DELETE", "POST"] {
-        assert!(with.iter().any(|it| it.method == method), "{method}");
+        assert!(with.iter().any(|request| request.method == method), "{method}");
     }
 }
 
@@ -184,7 +184,8 @@ async fn grants_of_extensions_are_declared() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         for (auth, extension) in credentials.clone() {
             let mock = Mock::start(|_| Answer::text(401, "who are you?")).await;
-            let builder = builder(&mock, auth).options(|it| it.revisions = vec![revision]);
+            let builder =
+                builder(&mock, auth).options(|options| options.revisions = vec![revision]);
             builder.connect().await.expect_err("nobody is let in");
             let params = mock.seen()[0].body["params"].clone();
             let declared = match revision {
@@ -203,14 +204,14 @@ async fn grants_of_extensions_are_declared() {
 #[tokio::test(start_paused = true)]
 async fn a_program_handles_the_redirect_itself() {
     let server = Protected::start(&[3600]).await;
-    let auth = sign_in(|it| {
-        it.on_redirect = Some(Arc::new(|url| Box::pin(async move { Ok(redirect(&url)) })));
+    let auth = sign_in(|oauth| {
+        oauth.on_redirect = Some(Arc::new(|url| Box::pin(async move { Ok(redirect(&url)) })));
     });
     let client = server.builder(auth).connect().await.unwrap();
     client.call_tool("echo", ()).await.unwrap();
 
-    let auth = sign_in(|it| {
-        it.on_redirect = Some(Arc::new(|_| {
+    let auth = sign_in(|oauth| {
+        oauth.on_redirect = Some(Arc::new(|_| {
             Box::pin(async { Err(Error::new(ErrorKind::Auth, "no window is open")) })
         }));
     });
@@ -260,15 +261,15 @@ async fn clients_that_share_a_file_renew_a_token_once() {
     let server = Protected::start(&[0, 3600]).await;
     let folder = std::env::temp_dir().join(format!("gudgeon-shared-{}", std::process::id()));
     let path: PathBuf = folder.join("tokens.json");
-    let auth = sign_in(|it| {
-        it.store = Store::File(path.clone());
-        it.on_redirect = Some(Arc::new(|url| Box::pin(async move { Ok(redirect(&url)) })));
+    let auth = sign_in(|oauth| {
+        oauth.store = Store::File(path.clone());
+        oauth.on_redirect = Some(Arc::new(|url| Box::pin(async move { Ok(redirect(&url)) })));
     });
     server.builder(auth).connect().await.unwrap().close().await;
     let before = server.issued.load(Ordering::SeqCst);
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..5 {
-        let builder = server.builder(sign_in(|it| it.store = Store::File(path.clone())));
+        let builder = server.builder(sign_in(|oauth| oauth.store = Store::File(path.clone())));
         clients.spawn(async move {
             let client = builder.connect().await?;
             let calls = (0..10).map(|_| {
@@ -290,10 +291,12 @@ async fn clients_that_share_a_file_renew_a_token_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_is_sent_and_not_shown() {
-    let mock = Mock::start(|it| guard(it, "t0ken")).await;
+    let mock = Mock::start(|request| guard(request, "t0ken")).await;
     let client = builder(&mock, Auth::Token("t0ken".into())).connect().await.unwrap();
     client.call_tool("echo", ()).await.unwrap();
-    assert!(mock.seen().iter().all(|it| it.header("authorization") == Some("Bearer t0ken")));
+    assert!(
+        mock.seen().iter().all(|request| request.header("authorization") == Some("Bearer t0ken"))
+    );
     let builder = builder(&mock, Auth::Token("wr0ng".into()));
     let error = builder.connect().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Auth);
@@ -304,7 +307,9 @@ async fn a_token_is_sent_and_not_shown() {
 async fn a_source_is_asked_again_once_its_token_is_rejected() {
     let valid = Arc::new(AtomicUsize::new(1));
     let accepted = Arc::clone(&valid);
-    let mock = Mock::start(move |it| guard(it, &accepted.load(Ordering::SeqCst).to_string())).await;
+    let mock =
+        Mock::start(move |request| guard(request, &accepted.load(Ordering::SeqCst).to_string()))
+            .await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let source: TokenSource = Arc::new(move || {
@@ -324,7 +329,7 @@ async fn a_source_is_asked_again_once_its_token_is_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_whose_every_token_is_rejected_ends() {
-    let mock = Mock::start(|it| guard(it, "none")).await;
+    let mock = Mock::start(|request| guard(request, "none")).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let source: TokenSource = Arc::new(move || {
@@ -341,7 +346,7 @@ async fn a_source_whose_every_token_is_rejected_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_with_its_scheme_is_refused_before_it_is_sent() {
-    let mock = Mock::start(|it| guard(it, "k")).await;
+    let mock = Mock::start(|request| guard(request, "k")).await;
     for token in ["Bearer k", "bearer k"] {
         let error = builder(&mock, Auth::Token(token.into())).connect().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Misuse);
@@ -353,9 +358,9 @@ async fn a_token_with_its_scheme_is_refused_before_it_is_sent() {
 #[tokio::test(start_paused = true)]
 async fn credentials_need_a_server_over_http() {
     let refused = |target: Target, headers: Vec<(String, String)>| async {
-        let builder = Client::builder(target).options(|it| {
-            it.auth = Some(Auth::Token("t0ken".into()));
-            it.headers = headers;
+        let builder = Client::builder(target).options(|options| {
+            options.auth = Some(Auth::Token("t0ken".into()));
+            options.headers = headers;
         });
         builder.connect().await.unwrap_err().to_string()
     };
@@ -368,7 +373,7 @@ async fn credentials_need_a_server_over_http() {
     assert!(error.contains("leave one of them out"), "{error}");
     for token in ["", "a\nb", "a b"] {
         let builder = Client::builder(Target::url("http://127.0.0.1:9").unwrap())
-            .options(|it| it.auth = Some(Auth::Token(token.into())));
+            .options(|options| options.auth = Some(Auth::Token(token.into())));
         let error = builder.connect().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Misuse);
         assert!(!error.to_string().contains("a b"), "{error}");

@@ -23,9 +23,9 @@ fn caching(revision: &'static str) -> (Target, Sent) {
     let log = Arc::clone(&sent);
     let mut listening = json!(null);
     let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
-    let (target, _) = server_with(capabilities, revision, move |it| {
-        let method = it["method"].as_str().unwrap_or_default();
-        let params = &it["params"];
+    let (target, _) = server_with(capabilities, revision, move |message| {
+        let method = message["method"].as_str().unwrap_or_default();
+        let params = &message["params"];
         let about = ["cursor", "uri", "name"].iter().find_map(|at| params[at].as_str());
         log.lock().expect("lives").push(match about {
             Some(about) => format!("{method} {about}"),
@@ -34,14 +34,14 @@ fn caching(revision: &'static str) -> (Target, Sent) {
         let cached = |mut content: Value| {
             content["ttlMs"] = json!(3_600_000);
             content["cacheScope"] = json!("private");
-            vec![result(it, &content)]
+            vec![result(message, &content)]
         };
         match (method, about) {
             ("tools/list", None) => cached(json!({"tools": [tool("one")], "nextCursor": "2"})),
             ("tools/list", _) => cached(json!({"tools": [tool("two")]})),
             ("resources/read", Some("a:/ask")) if params["inputResponses"].is_null() => {
                 vec![result(
-                    it,
+                    message,
                     &json!({"resultType": "input_required", "ttlMs": 3_600_000,
                     "inputRequests": {"q": {"method": "roots/list", "params": {}}}}),
                 )]
@@ -50,7 +50,7 @@ fn caching(revision: &'static str) -> (Target, Sent) {
                 cached(json!({"contents": [{"uri": uri, "text": "read"}]}))
             }
             ("subscriptions/listen", _) => {
-                listening = it["id"].clone();
+                listening = message["id"].clone();
                 vec![notification(
                     "acknowledged",
                     &listening,
@@ -60,10 +60,10 @@ fn caching(revision: &'static str) -> (Target, Sent) {
             ("tools/call", Some("change")) => vec![
                 notification("tools/list_changed", &listening, json!({})),
                 notification("resources/updated", &listening, json!({"uri": "a:/b"})),
-                result(it, &json!({"content": []})),
+                result(message, &json!({"content": []})),
             ],
-            ("tools/call", Some("unknown")) => vec![error(it, -32602)],
-            _ => vec![result(it, &json!({"content": []}))],
+            ("tools/call", Some("unknown")) => vec![error(message, -32602)],
+            _ => vec![result(message, &json!({"content": []}))],
         }
     });
     (target, sent)
@@ -88,7 +88,7 @@ fn take(sent: &Sent) -> Vec<String> {
 
 async fn names(client: &Client) -> Vec<String> {
     let tools = client.list::<Tool>().await.expect("lists");
-    tools.into_iter().map(|it| it.name).collect()
+    tools.into_iter().map(|tool| tool.name).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,10 +110,10 @@ async fn a_fresh_list_or_resource_is_not_requested_again() {
 #[tokio::test(start_paused = true)]
 async fn some_requests_are_always_sent() {
     let (target, sent) = caching("2026-07-28");
-    let client = Client::builder(target).options(|it| it.roots = Some(Vec::new()));
+    let client = Client::builder(target).options(|options| options.roots = Some(Vec::new()));
     let client = client.connect().await.expect("connects");
-    let with_meta = client.with_options(|it| {
-        it.meta = Some(gudgeon::protocol::json::raw(r#"{"tenant":"a"}"#.into()));
+    let with_meta = client.with_options(|options| {
+        options.meta = Some(gudgeon::protocol::json::raw(r#"{"tenant":"a"}"#.into()));
     });
     for _ in 0..2 {
         client.request("tools/list", ()).await.expect("a request by its method");
@@ -129,7 +129,7 @@ async fn some_requests_are_always_sent() {
 async fn nothing_is_cached_without_the_option_or_before_2026_07_28() {
     for (revision, cache) in [("2026-07-28", false), ("2025-11-25", true)] {
         let (target, sent) = caching(revision);
-        let client = Client::builder(target).options(|it| it.cache_results = cache);
+        let client = Client::builder(target).options(|options| options.cache_results = cache);
         let client = client.connect().await.expect("connects");
         names(&client).await;
         names(&client).await;
@@ -167,23 +167,23 @@ async fn a_list_begins_anew_when_the_cursor_of_a_cached_page_is_refused() {
     let sent = Sent::default();
     let log = Arc::clone(&sent);
     let mut version = 0;
-    let (target, _) = server("2026-07-28", move |it| {
-        let cursor = it["params"]["cursor"].as_str();
+    let (target, _) = server("2026-07-28", move |message| {
+        let cursor = message["params"]["cursor"].as_str();
         log.lock().expect("lives").push(cursor.unwrap_or("first").to_owned());
         match cursor {
             None => {
                 version += 1;
                 vec![result(
-                    it,
+                    message,
                     &json!({"tools": [tool("one")], "nextCursor": format!("v{version}"),
                     "ttlMs": 3_600_000}),
                 )]
             }
             // The first version of the list has expired by the second listing.
             Some("v1") if version == 1 && log.lock().expect("lives").len() > 2 => {
-                vec![error(it, -32602)]
+                vec![error(message, -32602)]
             }
-            Some(_) => vec![result(it, &json!({"tools": [tool("two")], "ttlMs": 0}))],
+            Some(_) => vec![result(message, &json!({"tools": [tool("two")], "ttlMs": 0}))],
         }
     });
     let client = Client::connect(target).await.expect("connects");
@@ -194,9 +194,11 @@ async fn a_list_begins_anew_when_the_cursor_of_a_cached_page_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cursor_that_is_refused_for_new_pages_is_an_error() {
-    let (target, _) = server("2026-07-28", |it| match it["params"]["cursor"].as_str() {
-        None => vec![result(it, &json!({"tools": [], "nextCursor": "bad", "ttlMs": 3_600_000}))],
-        Some(_) => vec![error(it, -32602)],
+    let (target, _) = server("2026-07-28", |message| match message["params"]["cursor"].as_str() {
+        None => {
+            vec![result(message, &json!({"tools": [], "nextCursor": "bad", "ttlMs": 3_600_000}))]
+        }
+        Some(_) => vec![error(message, -32602)],
     });
     let client = Client::connect(target).await.expect("connects");
     for _ in 0..2 {

@@ -29,17 +29,22 @@ async fn connect(target: Target) -> Client {
 
 #[tokio::test(start_paused = true)]
 async fn lists_fetch_every_page() {
-    let (target, _) = server("2026-07-28", |it| {
-        let page = match it["params"]["cursor"].as_str() {
+    let (target, _) = server("2026-07-28", |message| {
+        let page = match message["params"]["cursor"].as_str() {
             None => json!({"prompts": [{"name": "a"}], "nextCursor": "1"}),
             Some("1") => json!({"prompts": [{"name": "b"}]}),
-            _ => return vec![error(it, -32602)],
+            _ => return vec![error(message, -32602)],
         };
-        vec![result(it, &page)]
+        vec![result(message, &page)]
     });
     let client = connect(target).await;
-    let names: Vec<_> =
-        client.list::<Prompt>().await.expect("lists").into_iter().map(|it| it.name).collect();
+    let names: Vec<_> = client
+        .list::<Prompt>()
+        .await
+        .expect("lists")
+        .into_iter()
+        .map(|prompt| prompt.name)
+        .collect();
     assert_eq!(names, ["a", "b"]);
     let page = client.list_page::<Prompt>(Some("1".into())).await.expect("a page");
     assert_eq!((page.items[0].name.as_str(), page.next_cursor), ("b", None));
@@ -49,8 +54,9 @@ async fn lists_fetch_every_page() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cyclic_list_is_an_error() {
-    let (target, _) =
-        server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
+    let (target, _) = server("2025-11-25", |message| {
+        vec![result(message, &json!({"tools": [], "nextCursor": "again"}))]
+    });
     let failure = connect(target).await.list::<Tool>().await.expect_err("circles");
     assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
 }
@@ -58,12 +64,12 @@ async fn a_cyclic_list_is_an_error() {
 #[tokio::test(start_paused = true)]
 async fn all_pages_of_a_list_share_one_time_limit() {
     let mut next = 0;
-    let (target, _) = server("2025-11-25", move |it| {
+    let (target, _) = server("2025-11-25", move |message| {
         next += 1;
-        vec![pause(10), result(it, &json!({"tools": [], "nextCursor": next.to_string()}))]
+        vec![pause(10), result(message, &json!({"tools": [], "nextCursor": next.to_string()}))]
     });
-    let client = connect(target).await.with_options(|it| {
-        it.timeout = Some(Duration::from_secs(1));
+    let client = connect(target).await.with_options(|options| {
+        options.timeout = Some(Duration::from_secs(1));
     });
     let late = client.list::<Tool>().await.expect_err("the list does not end");
     assert_eq!(late.kind, ErrorKind::Timeout, "{late:?}");
@@ -72,18 +78,18 @@ async fn all_pages_of_a_list_share_one_time_limit() {
 
 /// One tool whose result is wrapped; counts how often it was listed.
 fn wrapping(counter: Arc<Mutex<usize>>) -> Target {
-    server("2025-11-25", move |it| match it["method"].as_str() {
+    server("2025-11-25", move |message| match message["method"].as_str() {
         Some("tools/list") => {
             *counter.lock().expect("no panic") += 1;
             let schema = json!({"type": "object", "x-gudgeon-wrapped": true,
                 "properties": {"result": {"type": "integer"}}});
             vec![result(
-                it,
+                message,
                 &json!({"tools": [{"name": "add", "inputSchema": {"type": "object",
                     "required": ["a"]}, "outputSchema": schema}]}),
             )]
         }
-        _ => vec![result(it, &json!({"content": [], "structuredContent": {"result": 3}}))],
+        _ => vec![result(message, &json!({"content": [], "structuredContent": {"result": 3}}))],
     })
     .0
 }
@@ -102,22 +108,28 @@ async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
 #[tokio::test(start_paused = true)]
 async fn structured_content_is_required_where_the_revision_has_it() {
     for (revision, is_required) in [("2025-03-26", false), ("2025-06-18", true)] {
-        let (target, _) = server(revision, |it| match it["method"].as_str() {
+        let (target, _) = server(revision, |message| match message["method"].as_str() {
             Some("tools/list") => {
                 let schema = json!({"type": "array"});
                 let tool = json!({"name": "t", "inputSchema": {}, "outputSchema": schema});
-                vec![result(it, &json!({"tools": [tool]}))]
+                vec![result(message, &json!({"tools": [tool]}))]
             }
-            _ => vec![text(it, "[1]")],
+            _ => vec![text(message, "[1]")],
         });
         let client = connect(target).await;
         client.list::<Tool>().await.expect("lists");
         match client.call_tool("t", ()).await {
-            Ok(it) => {
-                assert_eq!((it.data::<Vec<u8>>().expect("numbers"), is_required), (vec![1], false));
+            Ok(result) => {
+                assert_eq!(
+                    (result.data::<Vec<u8>>().expect("numbers"), is_required),
+                    (vec![1], false)
+                );
             }
-            Err(it) => {
-                assert!(is_required && it.message.contains("no structured content"), "{it:?}");
+            Err(error) => {
+                assert!(
+                    is_required && error.message.contains("no structured content"),
+                    "{error:?}"
+                );
             }
         }
     }
@@ -126,8 +138,11 @@ async fn structured_content_is_required_where_the_revision_has_it() {
 #[tokio::test(start_paused = true)]
 async fn arguments_are_checked_before_sending_if_enabled() {
     let target = wrapping(Arc::default());
-    let client =
-        Client::builder(target).options(|it| it.validate = true).connect().await.expect("connects");
+    let client = Client::builder(target)
+        .options(|options| options.validate = true)
+        .connect()
+        .await
+        .expect("connects");
     let refused = client.call_tool("add", json!({"b": 1})).await.expect_err("a is missing");
     assert_eq!(refused.kind, ErrorKind::Misuse);
     client.call_tool("add", json!({"a": 1})).await.expect("answers");
@@ -138,16 +153,19 @@ async fn arguments_are_checked_before_sending_if_enabled() {
 #[tokio::test(start_paused = true)]
 async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
     let mut lists = 0;
-    let (target, _) = server("2025-11-25", move |it| {
-        if it["method"] != "tools/list" {
-            let value = it["params"]["arguments"]["n"].clone();
-            return vec![result(it, &json!({"content": [], "structuredContent": {"n": value}}))];
+    let (target, _) = server("2025-11-25", move |message| {
+        if message["method"] != "tools/list" {
+            let value = message["params"]["arguments"]["n"].clone();
+            return vec![result(
+                message,
+                &json!({"content": [], "structuredContent": {"n": value}}),
+            )];
         }
         lists += 1;
         let kind = if lists == 1 { "integer" } else { "string" };
         let schema = json!({"type": "object", "properties": {"n": {"type": kind}}});
         vec![result(
-            it,
+            message,
             &json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]}),
         )]
     });
@@ -164,17 +182,17 @@ async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_tool_is_an_error_unless_told_not_to() {
-    let (target, _) = server("2026-07-28", |it| {
+    let (target, _) = server("2026-07-28", |message| {
         vec![result(
-            it,
+            message,
             &json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
         )]
     });
     let client = connect(target).await;
     let failure = client.call_tool("t", ()).await.expect_err("failed");
     assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "no luck"));
-    assert!(failure.into_details().data.is_some_and(|it| it.get().contains("isError")));
-    let client = client.with_options(|it| it.raise_on_error = false);
+    assert!(failure.into_details().data.is_some_and(|data| data.get().contains("isError")));
+    let client = client.with_options(|options| options.raise_on_error = false);
     let result = client.call_tool("t", ()).await.expect("a result");
     assert_eq!((result.is_error, result.text().as_str()), (Some(true), "no luck"));
 }
@@ -184,27 +202,27 @@ fn asking(revision: &'static str) -> (Target, stream::Received) {
     let mut waiting = Value::Null;
     let question = json!({"mode": "form", "message": "Who?",
         "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}}});
-    server(revision, move |it| {
-        if it.get("method").is_none() {
-            let answer = it["result"]["content"]["value"].as_str().unwrap_or("nobody");
+    server(revision, move |message| {
+        if message.get("method").is_none() {
+            let answer = message["result"]["content"]["value"].as_str().unwrap_or("nobody");
             return vec![text(&waiting, answer)];
         }
-        if it["method"] != "tools/call" {
+        if message["method"] != "tools/call" {
             return vec![];
         }
         if revision != "2026-07-28" {
-            waiting = it.clone();
+            waiting = message.clone();
             return vec![
                 json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}),
             ];
         }
-        match it["params"]["inputResponses"]["who"]["content"]["value"].as_str() {
-            Some(name) => vec![text(it, name)],
-            None if it["params"]["inputResponses"]["who"]["action"] == "decline" => {
-                vec![text(it, "nobody")]
+        match message["params"]["inputResponses"]["who"]["content"]["value"].as_str() {
+            Some(name) => vec![text(message, name)],
+            None if message["params"]["inputResponses"]["who"]["action"] == "decline" => {
+                vec![text(message, "nobody")]
             }
             None => vec![result(
-                it,
+                message,
                 &json!({"resultType": "input_required", "requestState": "s/1",
                 "inputRequests": {"who": {"method": "elicitation/create", "params": question}}}),
             )],
@@ -274,11 +292,14 @@ async fn a_question_without_a_callback_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn the_number_of_rounds_is_limited() {
-    let (target, mut received) = server("2026-07-28", |it| {
-        vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
+    let (target, mut received) = server("2026-07-28", |message| {
+        vec![result(message, &json!({"resultType": "input_required", "requestState": "x"}))]
     });
-    let client =
-        Client::builder(target).options(|it| it.max_rounds = 3).connect().await.expect("connects");
+    let client = Client::builder(target)
+        .options(|options| options.max_rounds = 3)
+        .connect()
+        .await
+        .expect("connects");
     let failure = client.get_prompt("p", ()).await.expect_err("for ever");
     assert!(failure.message.contains("3 rounds") && failure.hint.is_some(), "{failure}");
     for _ in 0..4 {
@@ -294,7 +315,7 @@ async fn a_single_round_without_callbacks() {
     let round = |answers: Option<&str>, state: Option<&str>| Operation::CallToolRound {
         name: "greet".into(),
         arguments: None,
-        answers: answers.map(|it| raw_json::raw(it.into())),
+        answers: answers.map(|answers| raw_json::raw(answers.into())),
         state: state.map(ToOwned::to_owned),
     };
     let first = client.call(round(None, None), client.options()).await.expect("a round");
@@ -308,15 +329,17 @@ async fn a_single_round_without_callbacks() {
 #[tokio::test(start_paused = true)]
 async fn roots_are_sent_and_changes_notified() {
     let mut call = Value::Null;
-    let (target, mut received) = server("2025-11-25", move |it| match it["method"].as_str() {
-        None => vec![text(&call, &it["result"]["roots"].to_string())],
-        Some("tools/call") => {
-            call = it.clone();
-            vec![json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})]
-        }
-        _ => vec![],
-    });
-    let builder = Client::builder(target).options(|it| it.roots = Some(vec!["file:///a".into()]));
+    let (target, mut received) =
+        server("2025-11-25", move |message| match message["method"].as_str() {
+            None => vec![text(&call, &message["result"]["roots"].to_string())],
+            Some("tools/call") => {
+                call = message.clone();
+                vec![json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})]
+            }
+            _ => vec![],
+        });
+    let builder =
+        Client::builder(target).options(|options| options.roots = Some(vec!["file:///a".into()]));
     let client = builder.connect().await.expect("connects");
     let roots = client.call_tool("t", ()).await.expect("answers").text();
     assert_eq!(roots, r#"[{"uri":"file:///a"}]"#);
@@ -330,7 +353,7 @@ async fn roots_are_sent_and_changes_notified() {
 async fn a_call_without_an_answer_names_target_method_tool_and_limit() {
     let (target, mut received) = server("2026-07-28", |_| vec![]);
     let client = connect(target).await;
-    let client = client.with_options(|it| it.timeout = Some(Duration::from_millis(300)));
+    let client = client.with_options(|options| options.timeout = Some(Duration::from_millis(300)));
     let failure = client.call_tool("t", ()).await.expect_err("silence");
     assert_eq!(failure.kind, ErrorKind::Timeout);
     assert_eq!(failure.message, r#"stream: tools/call "t": no answer and no progress for 0.3 s"#);
@@ -368,8 +391,8 @@ async fn closing_cancels_pending_calls() {
 #[tokio::test(start_paused = true)]
 async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
     for era in ERAS {
-        let (target, mut received) = server(era, |it| {
-            let token = it["params"]["_meta"]["progressToken"].clone();
+        let (target, mut received) = server(era, |message| {
+            let token = message["params"]["_meta"]["progressToken"].clone();
             let notification = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
             vec![
                 notification(
@@ -382,7 +405,7 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
                     json!({"progressToken": token, "progress": 2}),
                 ),
                 notification("notifications/tools/list_changed", json!({})),
-                text(it, "done"),
+                text(message, "done"),
             ]
         });
         let notified = Arc::new(Mutex::new(Vec::new()));
@@ -392,9 +415,9 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
         };
         let (step, log, list) = (note(&notified), note(&notified), note(&notified));
         let client = Client::builder(target)
-            .on_progress(move |it| step(format!("progress {}", it.progress)))
-            .on_log(move |it| log(format!("log {}", it.data.get())))
-            .on_list_changed(move |it| list(format!("{it:?} changed")))
+            .on_progress(move |progress| step(format!("progress {}", progress.progress)))
+            .on_log(move |message| log(format!("log {}", message.data.get())))
+            .on_list_changed(move |kind| list(format!("{kind:?} changed")))
             .connect()
             .await
             .expect("connects");
@@ -415,14 +438,15 @@ async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn the_log_level_is_set_in_both_eras() {
-    let (target, mut received) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
-    let builder = Client::builder(target).options(|it| it.log_level = Some(LoggingLevel::Warning));
+    let (target, mut received) = server("2025-11-25", |message| vec![result(message, &json!({}))]);
+    let builder =
+        Client::builder(target).options(|options| options.log_level = Some(LoggingLevel::Warning));
     let client = builder.connect().await.expect("connects");
     assert_eq!(receive(&mut received, "logging/setLevel").await["params"]["level"], "warning");
     client.ping().await.expect("answers");
     receive(&mut received, "ping").await;
 
-    let (target, mut received) = server("2026-07-28", |it| vec![text(it, "")]);
+    let (target, mut received) = server("2026-07-28", |message| vec![text(message, "")]);
     let client = connect(target).await;
     client.set_log_level(LoggingLevel::Error).await.expect("kept");
     client.call_tool("t", ()).await.expect("answers");
@@ -447,14 +471,17 @@ async fn a_closed_connection_ends_every_call() {
 
 #[tokio::test(start_paused = true)]
 async fn completion_resources_and_vendor_methods() {
-    let (target, mut received) = server("2025-11-25", |it| match it["method"].as_str() {
+    let (target, mut received) = server("2025-11-25", |message| match message["method"].as_str() {
         Some("completion/complete") => {
-            vec![result(it, &json!({"completion": {"values": ["red"]}}))]
+            vec![result(message, &json!({"completion": {"values": ["red"]}}))]
         }
         Some("resources/read") => {
-            vec![result(it, &json!({"contents": [{"uri": it["params"]["uri"], "text": "t"}]}))]
+            vec![result(
+                message,
+                &json!({"contents": [{"uri": message["params"]["uri"], "text": "t"}]}),
+            )]
         }
-        Some("acme/x") => vec![result(it, &it["params"])],
+        Some("acme/x") => vec![result(message, &message["params"])],
         _ => vec![],
     });
     let client = connect(target).await;
@@ -477,12 +504,12 @@ async fn completion_resources_and_vendor_methods() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
-    let (target, _) = server("2025-11-25", |it| {
-        let size = it["params"]["arguments"]["size"].as_u64().unwrap_or_default();
-        vec![text(it, &"x".repeat(usize::try_from(size).unwrap_or_default()))]
+    let (target, _) = server("2025-11-25", |message| {
+        let size = message["params"]["arguments"]["size"].as_u64().unwrap_or_default();
+        vec![text(message, &"x".repeat(usize::try_from(size).unwrap_or_default()))]
     });
     let client = Client::builder(target)
-        .options(|it| it.max_message = 10_000)
+        .options(|options| options.max_message = 10_000)
         .connect()
         .await
         .expect("connects");
@@ -494,7 +521,8 @@ async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn pinned_revisions_are_kept() {
     let (target, _) = server("2025-11-25", |_| vec![]);
-    let builder = Client::builder(target).options(|it| it.revisions = vec![Revision::V2026_07_28]);
+    let builder =
+        Client::builder(target).options(|options| options.revisions = vec![Revision::V2026_07_28]);
     let failure = builder.connect().await.expect_err("legacy");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Unsupported, Some("negotiate")));
     assert!(failure.message.starts_with("stream: "), "{failure}");

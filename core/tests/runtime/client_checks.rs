@@ -50,7 +50,7 @@ async fn watched(builder: ClientBuilder) -> (Client, Arc<AtomicBool>) {
 
 /// Pings another server while a call runs, whose check takes long; all clients share one thread.
 async fn ping_during_a_call((client, received): (Client, Arc<AtomicBool>)) {
-    let (target, _) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
+    let (target, _) = server("2025-11-25", |message| vec![result(message, &json!({}))]);
     let other = Client::connect(target).await.expect("connects");
     let call = tokio::spawn(async move { client.call_tool("t", ()).await });
     let mut pings = 0;
@@ -80,10 +80,10 @@ async fn the_check_of_a_form_stalls_no_other_connection() {
 async fn client_of_a_tool_with_a_long_check() -> (Client, Arc<AtomicBool>) {
     let output = json!({"type": "object", "properties": {"v": field()}});
     let tool = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": output});
-    let (target, _): (Target, _) = server("2025-11-25", move |it| {
-        vec![match it["method"].as_str() {
-            Some("tools/list") => result(it, &json!({"tools": [tool]})),
-            _ => result(it, &json!({"content": [], "structuredContent": {"v": text()}})),
+    let (target, _): (Target, _) = server("2025-11-25", move |message| {
+        vec![match message["method"].as_str() {
+            Some("tools/list") => result(message, &json!({"tools": [tool]})),
+            _ => result(message, &json!({"content": [], "structuredContent": {"v": text()}})),
         }]
     });
     let (client, received) = watched(Client::builder(target)).await;

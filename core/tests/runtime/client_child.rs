@@ -36,8 +36,9 @@ for line in sys.stdin:
 
 fn is_alive(pid: &str) -> bool {
     // A zombie is gone, too.
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|it| !it.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
+    })
 }
 
 /// Waits for the end of a process that was sent a signal.
@@ -102,7 +103,7 @@ async fn a_server_that_exits_at_the_probe_is_restarted() {
 async fn a_server_that_ignores_the_probe_is_initialized() {
     let silent = r#"    if method == "server/discover": continue"#;
     let builder = Client::builder(server("", silent))
-        .options(|it| it.probe_timeout = Duration::from_millis(200));
+        .options(|options| options.probe_timeout = Duration::from_millis(200));
     let client = builder.connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_11_25);
     client.close().await;
@@ -115,7 +116,7 @@ async fn a_server_that_can_not_start_is_explained() {
     assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Connect, Some(7)));
     let stderr = failure.stderr.as_deref().expect("its last words");
     assert!(stderr.ends_with("line 99") && stderr.lines().count() == 20, "{stderr}");
-    assert!(failure.target.as_deref().is_some_and(|it| it.starts_with("python3 -c")));
+    assert!(failure.target.as_deref().is_some_and(|target| target.starts_with("python3 -c")));
     assert!(failure.message.contains("exited with status 7"), "{failure}");
     assert!(failure.to_string().contains("line 99"), "{failure}");
     assert_eq!(failure.phase, Some("negotiate"));
@@ -159,7 +160,7 @@ async fn a_server_that_closes_its_input_is_lost() {
         say(id, result=dict(content=[dict(type="text", text="right")]))
         time.sleep(600)"#;
     let builder = Client::builder(server("", closes))
-        .options(|it| it.timeout = Some(Duration::from_secs(20)));
+        .options(|options| options.timeout = Some(Duration::from_secs(20)));
     let client = builder.connect().await.expect("connects");
     assert_eq!(client.call_tool("pid", ()).await.expect("answers").text(), "right");
     let failure = client.call_tool("pid", ()).await.expect_err("not sent");
@@ -174,7 +175,7 @@ async fn a_server_that_closes_its_input_at_once_is_not_waited_for() {
 time.sleep(600)",
         "",
     ))
-    .options(|it| it.probe_timeout = Duration::from_secs(5));
+    .options(|options| options.probe_timeout = Duration::from_secs(5));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!(failure.kind, ErrorKind::Connect, "{failure}");
     assert!(failure.message.contains("closed its input but is still running"), "{failure}");
@@ -251,8 +252,8 @@ child = os.fork()
 with open({pids:?}, "a") as pids: pids.write(str(os.getpid()) + "\n")
 time.sleep(600)"#
     );
-    let builder =
-        Client::builder(server(&deaf, "")).options(|it| it.timeout = Some(Duration::from_secs(10)));
+    let builder = Client::builder(server(&deaf, ""))
+        .options(|options| options.timeout = Some(Duration::from_secs(10)));
     let failure = builder.connect().await.expect_err("no answer");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Timeout, Some("negotiate")));
     assert!(
@@ -280,7 +281,7 @@ async fn a_missing_command_is_explained() {
     let failure = Client::connect(Command::new("no-such-program-here")).await.expect_err("no");
     assert_eq!((failure.kind, failure.phase), (ErrorKind::Connect, Some("connect")));
     assert!(failure.message.contains("command not found: no-such-program-here"), "{failure}");
-    assert!(failure.hint.as_deref().is_some_and(|it| it.contains("PATH")));
+    assert!(failure.hint.as_deref().is_some_and(|hint| hint.contains("PATH")));
 
     let failure = Client::connect(Command::new("sh").cwd("/no/such/folder")).await.expect_err("no");
     assert!(failure.message.contains("/no/such/folder"), "{failure}");
@@ -313,12 +314,12 @@ async fn a_server_inherits_few_variables() {
         say(id, result=dict(content=[dict(type="text", text=" ".join(sorted(os.environ)))]))
         continue"#;
     let by_default = names(server("", odd)).await;
-    assert!(by_default.iter().any(|it| it == "PATH"));
+    assert!(by_default.iter().any(|name| name == "PATH"));
     // A wrapper of Python may set variables of its own.
-    assert!(!by_default.iter().any(|it| it.starts_with("CARGO")), "{by_default:?}");
-    assert!(names(server("", odd).env("SHELF", "oak")).await.iter().any(|it| it == "SHELF"));
+    assert!(!by_default.iter().any(|name| name.starts_with("CARGO")), "{by_default:?}");
+    assert!(names(server("", odd).env("SHELF", "oak")).await.iter().any(|name| name == "SHELF"));
     let mut heir = server("", odd);
     heir.extend(std::env::vars_os());
     let all = names(heir).await;
-    assert!(all.iter().any(|it| it == "CARGO_MANIFEST_DIR"));
+    assert!(all.iter().any(|name| name == "CARGO_MANIFEST_DIR"));
 }

@@ -28,9 +28,10 @@ fn a_configuration_is_an_object_of_servers_by_name() {
     let rows: Vec<Row> =
         serde_json::from_str(include_str!("../../../tests/client_group_targets.json")).unwrap();
     for Row { case, given, file, servers, error } in rows {
-        let text = file.or_else(|| given.map(|it| it.to_string())).unwrap();
+        let text = file.or_else(|| given.map(|value| value.to_string())).unwrap();
         let read = read_configuration(&text);
-        let names = read.map(|it| it.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        let names =
+            read.map(|servers| servers.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
         match names {
             Ok(names) => assert_eq!((Some(names), None), (servers, error), "{case}"),
             Err(read) => {
@@ -93,5 +94,5 @@ async fn headers_of_an_entry_are_sent_to_its_server() {
     assert_eq!(group.errors()[0].1.kind, ErrorKind::Auth);
     let seen = mock.seen();
     assert!(!seen.is_empty());
-    assert!(seen.iter().all(|it| it.header("x-tenant") == Some("north")));
+    assert!(seen.iter().all(|request| request.header("x-tenant") == Some("north")));
 }

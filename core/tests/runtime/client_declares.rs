@@ -32,7 +32,7 @@ async fn answerable_questions_are_declared_as_the_revision_defines() {
     ] {
         let (target, mut received) = server(era, |_| vec![]);
         let builder = Client::builder(target)
-            .options(|it| it.revisions = vec![Revision::parse(era).expect("published")])
+            .options(|options| options.revisions = vec![Revision::parse(era).expect("published")])
             .on_elicit(|_| async { Err(Error::new(ErrorKind::Declined, "no")) })
             .on_sample(|_| async { Err(Error::new(ErrorKind::Declined, "no")) });
         builder.connect().await.expect("connects");
@@ -42,7 +42,7 @@ async fn answerable_questions_are_declared_as_the_revision_defines() {
 
 #[tokio::test(start_paused = true)]
 async fn later_roots_are_declared_in_subsequent_modern_requests() {
-    let (target, mut received) = server("2026-07-28", |it| vec![nothing(it)]);
+    let (target, mut received) = server("2026-07-28", |message| vec![nothing(message)]);
     let client = Client::connect(target).await.expect("connects");
     assert_eq!(declared(&mut received, "2026-07-28").await, json!({}));
     client.set_roots(["file:///a"]).expect("modern");
@@ -55,12 +55,14 @@ async fn later_roots_are_declared_in_subsequent_modern_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn later_roots_are_rejected_in_the_legacy_era() {
-    let (target, mut received) = server("2025-11-25", |it| vec![nothing(it)]);
+    let (target, mut received) = server("2025-11-25", |message| vec![nothing(message)]);
     let client = Client::connect(target).await.expect("connects");
     let refused = client.set_roots(["file:///a"]).expect_err("too late");
     assert_eq!(refused.kind, ErrorKind::Unsupported);
     assert!(refused.message.contains("2025-11-25"), "{refused}");
-    assert!(refused.into_details().hint.is_some_and(|it| it.contains("when creating the client")));
+    assert!(
+        refused.into_details().hint.is_some_and(|hint| hint.contains("when creating the client"))
+    );
     client.call_tool("t", ()).await.expect("answers");
     for method in ["initialize", "notifications/initialized", "tools/call"] {
         let said = loop {

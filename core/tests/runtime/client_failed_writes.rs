@@ -36,10 +36,10 @@ fn response(request: &[u8]) -> String {
 }
 
 async fn connect(target: Target) -> Result<Client, Error> {
-    let builder = Client::builder(target).options(|it| {
-        it.revisions = vec![Revision::V2026_07_28];
-        it.timeout = Some(Duration::from_secs(20));
-        it.cache_results = false;
+    let builder = Client::builder(target).options(|options| {
+        options.revisions = vec![Revision::V2026_07_28];
+        options.timeout = Some(Duration::from_secs(20));
+        options.cache_results = false;
     });
     builder.connect().await
 }
@@ -70,7 +70,7 @@ impl AsyncWrite for FailingWrites {
             let reply = format!("{}\n", response(bytes));
             let mut replies = self.replies.lock().unwrap();
             let written = Pin::new(&mut *replies).poll_write(context, reply.as_bytes());
-            assert!(matches!(written, Poll::Ready(Ok(it)) if it == reply.len()));
+            assert!(matches!(written, Poll::Ready(Ok(count)) if count == reply.len()));
         }
         Poll::Ready(match self.writes {
             1 => Ok(bytes.len()),

@@ -103,7 +103,7 @@ fn check(case: &str, expected: &Value, outcome: Result<Value, Error>) {
 }
 
 fn shelf(name: &str, tools: &[&str]) -> Server {
-    let tools = tools.iter().map(|it| (*it).to_owned()).collect();
+    let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
     Components { tools, ..Components::default() }.server(name)
 }
 
@@ -116,8 +116,8 @@ async fn the_server_that_a_request_goes_to() {
         let targets = servers.into_iter().map(|(name, components)| {
             let builder = match components {
                 Value::Null => Client::builder(["gudgeon-no-such-program"]),
-                it => {
-                    let components: Components = serde_json::from_value(it).unwrap();
+                components => {
+                    let components: Components = serde_json::from_value(components).unwrap();
                     Client::builder(components.server(&name))
                 }
             };
@@ -126,17 +126,18 @@ async fn the_server_that_a_request_goes_to() {
         let group = ClientGroup::connect(targets).await.unwrap();
         if let Some(expected) = names {
             let tools = group.list::<protocol::Tool>().await;
-            let names = tools.map(|it| it.into_iter().map(|it| Value::String(it.name)).collect());
+            let names =
+                tools.map(|tools| tools.into_iter().map(|tool| Value::String(tool.name)).collect());
             check(&title, &expected, names);
         }
         for (name, expected) in call {
             let called = group.call_tool(&name, ()).await;
-            check(&title, &expected, called.map(|it| it.text().into()));
+            check(&title, &expected, called.map(|result| result.text().into()));
         }
         for (uri, expected) in read {
             let read = group.read_resource(&uri).await;
-            let text = |it: protocol::ReadResourceResult| {
-                serde_json::to_value(&it.contents[0]).unwrap()["text"].clone()
+            let text = |result: protocol::ReadResourceResult| {
+                serde_json::to_value(&result.contents[0]).unwrap()["text"].clone()
             };
             check(&title, &expected, read.map(text));
         }
@@ -148,14 +149,14 @@ async fn the_server_that_a_request_goes_to() {
 async fn names_are_unique_and_not_empty() {
     let server = shelf("a", &[]);
     for names in [["a", "a"], ["a", ""]] {
-        let group = ClientGroup::connect(names.map(|it| (it, Client::builder(&server)))).await;
+        let group = ClientGroup::connect(names.map(|name| (name, Client::builder(&server)))).await;
         assert_eq!(group.unwrap_err().kind, ErrorKind::Misuse);
     }
 }
 
 fn at(url: &str) -> ClientBuilder {
     let never = Retry { attempts: 1, ..Retry::default() };
-    Client::builder(Target::url(url).unwrap()).options(|it| it.retry = never)
+    Client::builder(Target::url(url).unwrap()).options(|options| options.retry = never)
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,7 +179,7 @@ async fn a_server_that_starts_later_joins_the_group() {
     tokio::time::timeout(Duration::from_secs(5), joined).await.expect("is tried again");
     assert!(group.errors().is_empty());
     let tools = group.list::<protocol::Tool>().await.unwrap();
-    assert_eq!(tools.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["a_who", "late_who"]);
+    assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["a_who", "late_who"]);
     listening.shut_down().await;
     group.close().await;
 }
@@ -205,7 +206,7 @@ async fn a_server_that_dies_is_left_out_of_lists_until_it_is_back() {
     let group = group.await.unwrap();
     let names = async || {
         let tools = group.list::<protocol::Tool>().await.unwrap();
-        tools.into_iter().map(|it| it.name).collect::<Vec<_>>()
+        tools.into_iter().map(|tool| tool.name).collect::<Vec<_>>()
     };
     assert_eq!(names().await, ["a_who", "b_who"]);
     listening.shut_down().await;
@@ -237,7 +238,7 @@ for line in sys.stdin:
 "#;
     let legacy = vec![gudgeon::Revision::V2025_11_25];
     let command = Command::new("python3").args(["-c", SERVER]);
-    let builder = Client::builder(command).options(|it| it.revisions = legacy);
+    let builder = Client::builder(command).options(|options| options.revisions = legacy);
     let group = ClientGroup::connect([("s", builder)]).await.unwrap();
     let first = group.call_tool("s_pid", ()).await.unwrap().text();
     assert_eq!(group.call_tool("s_die", ()).await.unwrap_err().kind, ErrorKind::Lost);

@@ -30,12 +30,12 @@ fn toggle(server: &Server) {
 }
 
 fn client(server: &Server, revision: Revision) -> ClientBuilder {
-    Client::builder(server).options(|it| it.revisions = vec![revision])
+    Client::builder(server).options(|options| options.revisions = vec![revision])
 }
 
 fn at(url: &str) -> ClientBuilder {
     let never = Retry { attempts: 1, ..Retry::default() };
-    Client::builder(Target::url(url).unwrap()).options(|it| it.retry = never)
+    Client::builder(Target::url(url).unwrap()).options(|options| options.retry = never)
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -91,7 +91,7 @@ async fn changes_that_were_not_taken_are_merged_and_no_server_is_starved() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let mut taken = Vec::new();
     while let Poll::Ready(Some((server, change))) = changes.try_next() {
-        assert_ne!(taken.last().map(|(it, _): &(String, Change)| it), Some(&server), "in turn");
+        assert_ne!(taken.last().map(|(name, _): &(String, Change)| name), Some(&server), "in turn");
         taken.push((server, change));
     }
     taken.sort();

@@ -156,7 +156,7 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
     assert_eq!(mock.of("tools/call").len(), 2, "what no header can say is not sent");
 
     let listed = client.list::<Tool>().await.unwrap();
-    let names: Vec<_> = listed.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<_> = listed.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["sql"], "a tool with an invalid annotation is left out");
 }
 
@@ -179,7 +179,8 @@ async fn a_header_mismatch_makes_the_client_list_the_tools_again_and_repeat_once
     let client = connect(&mock).await.unwrap();
     client.call_tool("echo", json!({"a": "x"})).await.unwrap();
     assert_eq!(mock.methods()[1..], ["tools/list", "tools/call", "tools/list", "tools/call"]);
-    let ids: Vec<_> = mock.of("tools/call").iter().map(|it| it.body["id"].clone()).collect();
+    let ids: Vec<_> =
+        mock.of("tools/call").iter().map(|request| request.body["id"].clone()).collect();
     assert_ne!(ids[0], ids[1]);
 }
 
@@ -244,7 +245,7 @@ async fn a_timeout_closes_the_response_stream_too() {
     })
     .await;
     let client = connect(&mock).await.unwrap();
-    let hurried = client.with_options(|it| it.timeout = Some(Duration::from_millis(500)));
+    let hurried = client.with_options(|options| options.timeout = Some(Duration::from_millis(500)));
     let error = hurried.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     eventually(|| mock.dropped() == 1).await;
@@ -300,7 +301,7 @@ async fn a_stream_that_ends_early_fails_its_call_only() {
     for _ in 0..6 {
         errors.push(client.call_tool("echo", json!({})).await.unwrap_err());
     }
-    let kinds: Vec<_> = errors.iter().map(|it| it.kind).collect();
+    let kinds: Vec<_> = errors.iter().map(|error| error.kind).collect();
     let (lost, protocol) = (ErrorKind::Lost, ErrorKind::Protocol);
     assert_eq!(kinds, [lost, lost, protocol, protocol, lost, protocol]);
     assert_eq!(errors[4].http_status, Some(500));
@@ -326,8 +327,11 @@ async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
     })
     .await;
     let target = Target::url(&mock.url).unwrap();
-    let client =
-        Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
+    let client = Client::builder(target)
+        .options(|options| options.max_message = 10_000)
+        .connect()
+        .await
+        .unwrap();
     for arguments in [json!({"events": true}), json!({})] {
         let error = client.call_tool("echo", arguments).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Protocol);
@@ -351,7 +355,8 @@ async fn a_response_that_is_no_message_fails_its_call() {
     })
     .await;
     let target = Target::url(&mock.url).unwrap();
-    let builder = Client::builder(target).options(|it| it.timeout = Some(Duration::from_secs(5)));
+    let builder =
+        Client::builder(target).options(|options| options.timeout = Some(Duration::from_secs(5)));
     let client = builder.connect().await.unwrap();
     for arguments in [json!({"events": true}), json!({})] {
         let error = client.call_tool("echo", arguments).await.unwrap_err();
@@ -371,8 +376,8 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
     })
     .await;
     let client = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| {
-            it.headers = vec![
+        .options(|options| {
+            options.headers = vec![
                 ("Authorization".into(), "Bearer secret".into()),
                 ("X-Tenant".into(), "a".into()),
             ];
@@ -389,7 +394,7 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
         assert_eq!(request.header("authorization"), Some("Bearer secret"));
         assert_eq!(request.header("x-tenant"), Some("a"));
     }
-    let paths: Vec<_> = mock.seen().into_iter().map(|it| it.path).collect();
+    let paths: Vec<_> = mock.seen().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/mcp", "/mcp/", "/mcp/", "/mcp/"], "the new place is remembered");
 }
 
@@ -402,7 +407,7 @@ async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() 
     ] {
         let target = Target::url("http://127.0.0.1:9/mcp").unwrap();
         let error = Client::builder(target)
-            .options(|it| it.headers = vec![(name.into(), value.into())])
+            .options(|options| options.headers = vec![(name.into(), value.into())])
             .connect()
             .await
             .unwrap_err();
@@ -412,7 +417,7 @@ async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() 
     }
     let target = Target::url("tcp://127.0.0.1:9").unwrap();
     let error = Client::builder(target)
-        .options(|it| it.headers = vec![("a".into(), "b".into())])
+        .options(|options| options.headers = vec![("a".into(), "b".into())])
         .connect()
         .await
         .unwrap_err();
@@ -436,7 +441,7 @@ async fn connection_errors_are_reported_with_the_fix() {
     assert_eq!(mock.methods(), ["server/discover"]);
     let target = Target::url(&mock.url).unwrap();
     let builder = Client::builder(target)
-        .options(|it| it.headers.push(("authorization".into(), "Bearer old".into())));
+        .options(|options| options.headers.push(("authorization".into(), "Bearer old".into())));
     let error = builder.connect().await.unwrap_err();
     assert!(error.to_string().contains("the server rejected the credentials"), "{error}");
 
@@ -449,7 +454,7 @@ async fn connection_errors_are_reported_with_the_fix() {
     let mock = Mock::start(|request| request.error(404, -32600, Value::Null)).await;
     for revision in [Revision::V2026_07_28, Revision::V2025_11_25] {
         let builder = Client::builder(Target::url(&mock.url).unwrap())
-            .options(|it| it.revisions = vec![revision]);
+            .options(|options| options.revisions = vec![revision]);
         let error = builder.connect().await.unwrap_err();
         assert_eq!(error.http_status, Some(404), "{error}");
         assert!(error.hint.as_ref().is_some_and(|hint| hint.starts_with("check the path")));

@@ -67,7 +67,7 @@ async fn any_error_of_a_legacy_server_to_the_probe_is_accepted() {
             _ => legacy(request),
         })
         .await;
-        let client = connect(&mock).await.unwrap_or_else(|it| panic!("{shown}: {it}"));
+        let client = connect(&mock).await.unwrap_or_else(|error| panic!("{shown}: {error}"));
         assert_eq!(client.server().revision, Revision::V2025_11_25);
     }
 }
@@ -107,8 +107,11 @@ async fn a_batch_may_contain_the_response() {
         .await;
         let (told, logs) = std::sync::mpsc::channel();
         let builder = Client::builder(Target::url(&mock.url).unwrap());
-        let client =
-            builder.on_log(move |it| drop(told.send(it.data))).connect().await.expect("connects");
+        let client = builder
+            .on_log(move |message| drop(told.send(message.data)))
+            .connect()
+            .await
+            .expect("connects");
         assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
         assert_eq!(logs.try_recv().expect("told before the answer").get(), "1");
     }
@@ -138,7 +141,7 @@ async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questio
     })
     .await;
     let client = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| it.roots = Some(vec!["file:///tmp".into()]))
+        .options(|options| options.roots = Some(vec!["file:///tmp".into()]))
         .connect()
         .await
         .unwrap();
@@ -170,14 +173,14 @@ async fn asking(accept: impl Fn() -> Answer + Send + Sync + 'static) -> Mock {
 }
 
 fn answers(mock: &Mock) -> usize {
-    mock.seen().iter().filter(|it| it.body.get("result").is_some()).count()
+    mock.seen().iter().filter(|request| request.body.get("result").is_some()).count()
 }
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_a_server_does_not_accept_are_bounded() {
     let mock = asking(|| Answer::empty(202).hold()).await;
     let client = connect(&mock).await.unwrap();
-    let hurried = client.with_options(|it| it.timeout = Some(Duration::from_secs(3)));
+    let hurried = client.with_options(|options| options.timeout = Some(Duration::from_secs(3)));
     let error = hurried.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!((error.kind, answers(&mock)), (ErrorKind::Timeout, 64));
     client.close().await;
@@ -208,7 +211,7 @@ async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     let _client = connect(&mock).await.unwrap();
     eventually(|| mock.of("GET").len() == 4).await;
     let gets = mock.of("GET");
-    let last: Vec<_> = gets.iter().map(|it| it.header("last-event-id")).collect();
+    let last: Vec<_> = gets.iter().map(|request| request.header("last-event-id")).collect();
     assert_eq!(last, [None, Some("e1"), Some("e1"), Some("e2")]);
     assert!(gets[1].at - gets[0].at >= Duration::from_millis(90));
 }
@@ -241,7 +244,7 @@ async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
     assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "resumed");
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
     let gets = mock.of("GET");
-    let last: Vec<_> = gets.iter().map(|it| it.header("last-event-id")).collect();
+    let last: Vec<_> = gets.iter().map(|request| request.header("last-event-id")).collect();
     assert_eq!(last, [None, Some("p-1"), Some("p-2")]);
     let call = &mock.of("tools/call")[0];
     let waited = gets[1].at - call.at;

@@ -64,7 +64,7 @@ async fn a_server_without_sessions_gets_no_session_id() {
         client.call_tool("echo", json!({})).await.unwrap();
         client.close().await;
         assert!(mock.of("DELETE").is_empty());
-        assert!(mock.seen().iter().all(|it| it.header("mcp-session-id").is_none()));
+        assert!(mock.seen().iter().all(|request| request.header("mcp-session-id").is_none()));
     }
 }
 

@@ -55,10 +55,14 @@ async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
         assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
         client.close().await;
         eventually(|| mock.dropped() == 1).await;
-        let posts: Vec<_> =
-            mock.seen().into_iter().filter(|it| it.method == "POST").map(|it| it.path).collect();
+        let posts: Vec<_> = mock
+            .seen()
+            .into_iter()
+            .filter(|request| request.method == "POST")
+            .map(|request| request.path)
+            .collect();
         assert_eq!(posts[..2], ["/sse", "/sse"]);
-        assert!(posts[2..].iter().all(|it| it == "/messages?id=7"), "{posts:?}");
+        assert!(posts[2..].iter().all(|path| path == "/messages?id=7"), "{posts:?}");
         assert!(mock.of("DELETE").is_empty());
     }
 }

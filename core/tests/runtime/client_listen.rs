@@ -28,7 +28,7 @@ fn server() -> Server {
             tokio::time::sleep(Duration::from_secs(30)).await;
             Ok("awake")
         })
-        .options(|it| it.http.legacy_sse = true)
+        .options(|options| options.http.legacy_sse = true)
 }
 
 /// Everything that a client does, over one connection.
@@ -36,13 +36,13 @@ async fn exercise(url: &str, revision: Revision) {
     let steps = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&steps);
     let client = Client::builder(Target::url(url).unwrap())
-        .options(|it| it.revisions = vec![revision])
+        .options(|options| options.revisions = vec![revision])
         .on_progress(move |_| {
             count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         })
         .connect()
         .await
-        .unwrap_or_else(|it| panic!("{url} {revision}: {it}"));
+        .unwrap_or_else(|error| panic!("{url} {revision}: {error}"));
     assert_eq!(client.server().revision, revision);
     assert_eq!(client.list::<Tool>().await.unwrap().len(), 3);
     let calls: Vec<_> = (0..20)
@@ -79,7 +79,7 @@ async fn http_and_websocket_serve_every_revision_at_one_address() {
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     assert_eq!(client.session_id(), None);
     let client = Client::builder(Target::url(&url).unwrap())
-        .options(|it| it.revisions = vec![Revision::V2025_11_25]);
+        .options(|options| options.revisions = vec![Revision::V2025_11_25]);
     assert!(client.connect().await.unwrap().session_id().is_some());
     listening.shut_down().await;
 }
@@ -88,7 +88,8 @@ async fn http_and_websocket_serve_every_revision_at_one_address() {
 async fn http_sse_serves_every_legacy_revision() {
     let listening = server().listen(memory::HTTP).await.unwrap();
     let url = listening.url().replacen("/mcp", "/sse", 1);
-    for revision in Revision::ALL.into_iter().filter(|it| *it != Revision::V2026_07_28) {
+    for revision in Revision::ALL.into_iter().filter(|revision| *revision != Revision::V2026_07_28)
+    {
         exercise(&url, revision).await;
     }
     listening.shut_down().await;
@@ -113,7 +114,7 @@ async fn a_client_outlives_a_server_that_is_started_again() {
     let listening = server().listen(&url).await.unwrap();
     let connect = async |revision| {
         Client::builder(Target::url(&url).unwrap())
-            .options(|it| it.revisions = vec![revision])
+            .options(|options| options.revisions = vec![revision])
             .connect()
             .await
             .unwrap()

@@ -18,7 +18,8 @@ fn shelf() -> Server {
 #[tokio::test(start_paused = true)]
 async fn a_server_in_memory_is_called_in_every_revision() {
     for revision in Revision::ALL {
-        let builder = Client::builder(shelf()).options(|it| it.revisions = vec![revision]);
+        let builder =
+            Client::builder(shelf()).options(|options| options.revisions = vec![revision]);
         let client = builder.connect().await.expect("connects");
         assert_eq!(client.server().info.name, "shelf");
         let books = client.call_tool("books", ()).await.expect("answers");
@@ -41,7 +42,8 @@ async fn data_is_read_as_types_that_serde_reads_from_strings() {
             HashMap::from([("a".to_owned(), vec![Some(address.to_string()), None])])
         });
     for revision in Revision::ALL {
-        let builder = Client::builder(&server).options(|it| it.revisions = vec![revision]);
+        let builder =
+            Client::builder(&server).options(|options| options.revisions = vec![revision]);
         let client = builder.connect().await.expect("connects");
         for _ in 0..2 {
             let one = client.call_tool("one", ()).await.expect("answers");
@@ -61,7 +63,8 @@ async fn a_text_is_never_taken_for_a_value_unless_its_type_asks_for_one() {
         .tool("object", || async { ContentBlock::from(r#"{"a":[1]}"#) })
         .tool("word", || async { "many".to_owned() });
     for revision in Revision::ALL {
-        let builder = Client::builder(&server).options(|it| it.revisions = vec![revision]);
+        let builder =
+            Client::builder(&server).options(|options| options.revisions = vec![revision]);
         let client = builder.connect().await.expect("connects");
         let digits = client.call_tool("digits", ()).await.expect("answers");
         assert_eq!(digits.data::<Value>().expect("any value"), json!("12345"));

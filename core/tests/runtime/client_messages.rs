@@ -15,7 +15,7 @@ fn server() -> Server {
 async fn messages_of_a_call(target: Target, revision: Revision) -> Vec<(Sender, Value)> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
-    let builder = Client::builder(target).options(|it| it.revisions = vec![revision]);
+    let builder = Client::builder(target).options(|options| options.revisions = vec![revision]);
     let client = builder
         .on_message(move |by, message| {
             let message = serde_json::from_slice(message).expect("one JSON value without line end");
@@ -31,10 +31,10 @@ async fn messages_of_a_call(target: Target, revision: Revision) -> Vec<(Sender, 
 }
 
 fn methods(messages: &[(Sender, Value)], by: Sender) -> Vec<&str> {
-    let sent = messages.iter().filter(|it| it.0 == by);
+    let sent = messages.iter().filter(|entry| entry.0 == by);
     // Lists are fetched for the schemas of headers and results, before or after the call.
     let methods = sent.filter_map(|(_, message)| message["method"].as_str());
-    methods.filter(|it| *it != "tools/list").collect()
+    methods.filter(|method| *method != "tools/list").collect()
 }
 
 fn check(messages: &[(Sender, Value)], revision: Revision) {
@@ -43,8 +43,8 @@ fn check(messages: &[(Sender, Value)], revision: Revision) {
         _ => &["initialize", "notifications/initialized", "tools/call"],
     };
     assert_eq!(methods(messages, Sender::Client), handshake);
-    let results = messages.iter().filter(|it| it.1["result"]["content"][0]["text"] == "two");
-    assert_eq!(results.map(|it| it.0).collect::<Vec<_>>(), [Sender::Server]);
+    let results = messages.iter().filter(|entry| entry.1["result"]["content"][0]["text"] == "two");
+    assert_eq!(results.map(|entry| entry.0).collect::<Vec<_>>(), [Sender::Server]);
 }
 
 #[tokio::test(start_paused = true)]

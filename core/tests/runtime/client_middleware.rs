@@ -19,7 +19,10 @@ fn shelf() -> Server {
     Server::new("shelf")
         .tool("count", || async { 2 })
         .tool("broken", || async { Err::<i32, _>(ToolError::new("out of paper")) })
-        .tool("tenant", |ctx: Context| async move { ctx.request().meta.map(|it| it.to_string()) })
+        .tool(
+            "tenant",
+            |ctx: Context| async move { ctx.request().meta.map(|meta| meta.to_string()) },
+        )
         .add(Resource::new("shelf://about", || async { "two books" }))
         .add(Prompt::new("greet", || async { "hello" }))
 }
@@ -36,7 +39,7 @@ async fn every_request_of_a_program_runs_inside_middleware_in_order() {
         let log = Log::default();
         let (outer, inner) = (Arc::clone(&log), Arc::clone(&log));
         let client = Client::builder(shelf())
-            .options(|it| it.revisions = vec![revision])
+            .options(|options| options.revisions = vec![revision])
             .middleware(["*"], move |request, next| {
                 let log = Arc::clone(&outer);
                 async move {
@@ -90,7 +93,7 @@ async fn params_and_results_can_be_changed() {
         })
         .middleware(["tools/list"], |request, next| async move {
             let mut result = next.run(request).await?;
-            result["tools"].as_array_mut().unwrap().retain(|it| it["name"] == "count");
+            result["tools"].as_array_mut().unwrap().retain(|tool| tool["name"] == "count");
             Ok(result)
         })
         .connect()
@@ -98,13 +101,13 @@ async fn params_and_results_can_be_changed() {
         .unwrap();
     assert_eq!(client.call_tool("old name", ()).await.unwrap().data::<i32>().unwrap(), 3);
     assert!(client.call_tool("tenant", ()).await.unwrap().text().contains("books"));
-    let own = client.with_options(|it| {
-        it.meta = Some(gudgeon::protocol::json::raw(r#"{"trace":"t"}"#.into()));
+    let own = client.with_options(|options| {
+        options.meta = Some(gudgeon::protocol::json::raw(r#"{"trace":"t"}"#.into()));
     });
     let meta = own.call_tool("tenant", ()).await.unwrap().text();
     assert!(meta.contains("books") && meta.contains("trace"), "{meta}");
     let names: Vec<_> =
-        client.list::<Tool>().await.unwrap().into_iter().map(|it| it.name).collect();
+        client.list::<Tool>().await.unwrap().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["count"]);
     client.close().await;
 }
@@ -133,7 +136,7 @@ async fn a_failed_call_is_a_result_inside_and_an_error_outside() {
     assert_eq!((error.kind, &*error.message), (ErrorKind::Tool, "out of paper"));
     assert_eq!(error.target.as_deref(), Some("the in-memory server"));
     assert_eq!(seen.lock().unwrap()["isError"], true);
-    let lenient = client.with_options(|it| it.raise_on_error = false);
+    let lenient = client.with_options(|options| options.raise_on_error = false);
     assert_eq!(lenient.call_tool("broken", ()).await.unwrap().is_error, Some(true));
     let unknown = client.call_tool("no such tool", ()).await.unwrap_err();
     assert_eq!(unknown.code, Some(-32602), "an error of the protocol is one inside as well");
@@ -191,8 +194,8 @@ impl Without for gudgeon::client::Next {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_that_is_not_changed_stays_as_the_server_sent_it() {
-    let (target, _) = server("2025-11-25", |it| {
-        let mut reply = result(it, &json!({"content": [], "structuredContent": {"n": 0}}));
+    let (target, _) = server("2025-11-25", |message| {
+        let mut reply = result(message, &json!({"content": [], "structuredContent": {"n": 0}}));
         reply["result"]["structuredContent"]["n"] = serde_json::from_str("1e2").unwrap();
         vec![reply]
     });

@@ -34,11 +34,11 @@ const BASIC: &str = "proxy-authorization: Basic bWU6cGFzcyE=";
 /// In a child process: connects to the URL in the environment, calls the server, prints the outcome, and returns true.
 async fn is_client() -> bool {
     let Ok(url) = env::var(URL) else { return false };
-    let timeout = env::var(TIMEOUT).ok().and_then(|it| it.parse().ok());
-    let builder = Client::builder(Target::url(&url).unwrap()).options(|it| {
-        it.headers = vec![("Authorization".into(), SECRET.into())];
+    let timeout = env::var(TIMEOUT).ok().and_then(|value| value.parse().ok());
+    let builder = Client::builder(Target::url(&url).unwrap()).options(|options| {
+        options.headers = vec![("Authorization".into(), SECRET.into())];
         if let Some(timeout) = timeout {
-            it.timeout = Some(Duration::from_millis(timeout));
+            options.timeout = Some(Duration::from_millis(timeout));
         }
     });
     let used = async {
@@ -66,13 +66,13 @@ async fn outcome(test: &str, url: &str, environment: &[(&str, &str)]) -> String 
     }
     let output = command.envs(environment.iter().copied()).output().await.unwrap();
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    let found = printed.lines().find_map(|it| Some(it.split_once("outcome: ")?.1.to_owned()));
+    let found = printed.lines().find_map(|line| Some(line.split_once("outcome: ")?.1.to_owned()));
     found.unwrap_or_else(|| panic!("{printed}{}", String::from_utf8_lossy(&output.stdout)))
 }
 
 fn server() -> Server {
-    Server::new("shelf").tool("one", || async { 1 }).options(|it| {
-        it.http.allowed_hosts = vec!["*".into()];
+    Server::new("shelf").tool("one", || async { 1 }).options(|options| {
+        options.http.allowed_hosts = vec!["*".into()];
     })
 }
 
@@ -98,9 +98,9 @@ async fn http_requests_are_forwarded_in_absolute_form() {
     assert_eq!(said, "the tool returned 1");
     let received = proxy.received().concat();
     // A head follows the body before it on the same line.
-    let of_head = |line: &str| line.find("POST ").map(|it| line[it..].to_owned());
+    let of_head = |line: &str| line.find("POST ").map(|start| line[start..].to_owned());
     let heads: Vec<_> =
-        received.lines().filter(|it| it.ends_with(" HTTP/1.1")).filter_map(of_head).collect();
+        received.lines().filter(|line| line.ends_with(" HTTP/1.1")).filter_map(of_head).collect();
     assert!(heads.len() >= 4, "{received}");
     for head in &heads {
         assert_eq!(*head, "POST http://shelf.example/mcp?key=1 HTTP/1.1");
@@ -183,7 +183,7 @@ async fn https_and_wss_use_a_tunnel() {
     }
     let certificate = Certificate::create("tunnel");
     let tls = Some((certificate.file("pem"), certificate.file("key")));
-    let server = server().options(|it| it.http.tls = tls);
+    let server = server().options(|options| options.http.tls = tls);
     let listening = server.listen("https://127.0.0.1:0/mcp").await.unwrap();
     let trusted = certificate.file("pem").to_str().unwrap().to_owned();
     for (scheme, acceptor) in [("http", None), ("https", Some(certificate.acceptor()))] {
@@ -326,7 +326,7 @@ async fn a_proxy_that_asks_for_credentials_gets_the_hint_where_to_put_them() {
         assert!(said.starts_with("Connect ") && said.contains("HTTP 407"), "{said}");
         assert!(said.contains("in ALL_PROXY: http://user:password@host:port"), "{said}");
     }
-    assert!(proxy.received().iter().all(|it| !it.contains("proxy-authorization")));
+    assert!(proxy.received().iter().all(|text| !text.contains("proxy-authorization")));
 }
 
 #[tokio::test]

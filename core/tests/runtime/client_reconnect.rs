@@ -63,12 +63,12 @@ async fn connected(test: &str, retry: Retry) -> (Client, Attempts) {
             seen.lock().expect("lives").push((attempt, reason.message.clone()));
         }
     });
-    let builder = builder.options(|it| (it.restart, it.retry) = (true, retry));
+    let builder = builder.options(|options| (options.restart, options.retry) = (true, retry));
     (builder.connect().await.expect("connects"), attempts)
 }
 
 async fn call(client: &Client, tool: &str) -> Result<String, Error> {
-    client.call_tool(tool, ()).await.map(|it| it.text())
+    client.call_tool(tool, ()).await.map(|result| result.text())
 }
 
 #[tokio::test]

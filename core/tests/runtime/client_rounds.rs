@@ -43,7 +43,7 @@ async fn questions_of_one_round_are_answered_at_once() {
 #[tokio::test(start_paused = true)]
 async fn questions_beyond_the_concurrency_limit_are_answered_under_their_keys() {
     let keys: Vec<&'static str> =
-        (0..200).map(|it| Box::leak(format!("k{it}").into_boxed_str()) as &str).collect();
+        (0..200).map(|number| Box::leak(format!("k{number}").into_boxed_str()) as &str).collect();
     let ask = |key: &&'static str| {
         let schema = json!({"type": "object", "properties": {"key": {"type": "string"}}});
         (*key, "elicitation/create", json!({"message": key, "requestedSchema": schema}))
@@ -51,10 +51,10 @@ async fn questions_beyond_the_concurrency_limit_are_answered_under_their_keys() 
     let most = Arc::new(AtomicUsize::new(0));
     let (open, highest) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&most));
     let builder = Client::builder(asking("2026-07-28", keys.iter().map(ask).collect())).on_elicit(
-        move |it| {
+        move |question| {
             let (open, highest) = (Arc::clone(&open), Arc::clone(&highest));
             async move {
-                let ElicitRequestParams::Form(form) = it else { panic!("a form") };
+                let ElicitRequestParams::Form(form) = question else { panic!("a form") };
                 highest.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 tokio::task::yield_now().await;
                 open.fetch_sub(1, Ordering::SeqCst);
@@ -84,10 +84,10 @@ async fn the_first_failed_answer_cancels_the_other_questions() {
     let (sender, mut withdrawn) = mpsc::unbounded_channel();
     let asked = Arc::new(Barrier::new(2));
     let builder = Client::builder(asking("2026-07-28", vec![ask("waits"), ask("fails")]))
-        .on_elicit(move |it| {
+        .on_elicit(move |question| {
             let (guard, asked) = (Withdrawn(sender.clone()), Arc::clone(&asked));
             async move {
-                let ElicitRequestParams::Form(form) = it else { panic!("a form") };
+                let ElicitRequestParams::Form(form) = question else { panic!("a form") };
                 asked.wait().await;
                 if form.message == "fails" {
                     std::mem::forget(guard);
@@ -118,11 +118,11 @@ async fn a_round_ends_when_its_connection_closes() {
     for era in ERAS {
         for closes in [true, false] {
             let (reached, mut asking_user) = mpsc::unbounded_channel();
-            let script = move |it: &Value| match it["method"].as_str() {
+            let script = move |message: &Value| match message["method"].as_str() {
                 Some("tools/call") if era == "2026-07-28" => {
                     let asked = json!({"method": "elicitation/create", "params": form(&json!({}), &json!([]))});
                     vec![result(
-                        it,
+                        message,
                         &json!({"resultType": "input_required", "inputRequests": {"q": asked}}),
                     )]
                 }
@@ -194,13 +194,13 @@ async fn a_round_by_hand_gives_questions_or_the_result() {
 /// A server that asks for a form in every round.
 fn insatiable() -> gudgeon::client::Target {
     let mut round = 0;
-    let (target, _) = server("2026-07-28", move |it| {
+    let (target, _) = server("2026-07-28", move |message| {
         round += 1;
         let params = form(&json!({}), &json!([]));
         let asked = json!({"method": "elicitation/create", "params": params});
         let keyed = json!({format!("k{round}"): asked});
         let asks = json!({"resultType": "input_required", "inputRequests": keyed});
-        vec![pause(10), result(it, &asks)]
+        vec![pause(10), result(message, &asks)]
     });
     target
 }
@@ -208,9 +208,9 @@ fn insatiable() -> gudgeon::client::Target {
 #[tokio::test(start_paused = true)]
 async fn all_rounds_of_questions_share_one_total_time_limit() {
     for answers in [true, false] {
-        let builder = Client::builder(insatiable()).options(|it| {
-            it.max_rounds = 1_000;
-            it.max_timeout = Some(Duration::from_secs(1));
+        let builder = Client::builder(insatiable()).options(|options| {
+            options.max_rounds = 1_000;
+            options.max_timeout = Some(Duration::from_secs(1));
         });
         let builder = builder.on_elicit(move |_| async move {
             if !answers {

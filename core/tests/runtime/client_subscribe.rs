@@ -50,7 +50,11 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 }
 
 async fn connect(target: impl Into<Target>, revision: Revision) -> Client {
-    Client::builder(target).options(|it| it.revisions = vec![revision]).connect().await.unwrap()
+    Client::builder(target)
+        .options(|options| options.revisions = vec![revision])
+        .connect()
+        .await
+        .unwrap()
 }
 
 /// Everything about a subscription, over one connection.
@@ -113,7 +117,7 @@ async fn the_callback_for_lists_serves_every_revision() {
             let notified = Arc::new(Mutex::new(Vec::new()));
             let all = Arc::clone(&notified);
             let client = Client::builder(target)
-                .options(|it| it.revisions = vec![revision])
+                .options(|options| options.revisions = vec![revision])
                 .on_list_changed(move |kind| all.lock().unwrap().push(kind))
                 .connect()
                 .await
@@ -175,7 +179,7 @@ async fn unread_changes_are_merged_and_none_is_lost() {
     registry.add(Tool::new("more", |_: Args| async { Ok("more") })).unwrap();
     client.ping().await.unwrap();
     let received: Vec<_> = soon(changes.take(3).map(Result::unwrap).collect()).await;
-    let updated = [ABOUT, "shelf://other"].map(|it| Change::Updated(it.into()));
+    let updated = [ABOUT, "shelf://other"].map(|uri| Change::Updated(uri.into()));
     assert_eq!((&received[..2], &received[2]), (&updated[..], &Change::List(ListKind::Tools)));
 }
 
@@ -326,9 +330,12 @@ async fn a_new_session_gets_the_state_of_the_old_one() {
     let change = Change::Updated(ABOUT.into());
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change, "it may have changed");
     let again = |rpc| {
-        let mut seen =
-            server.mock.of(rpc).into_iter().filter(|it| it.header("mcp-session-id") == Some("2"));
-        seen.next().map(|it| it.body["params"].clone()).unwrap_or_default()
+        let mut seen = server
+            .mock
+            .of(rpc)
+            .into_iter()
+            .filter(|request| request.header("mcp-session-id") == Some("2"));
+        seen.next().map(|request| request.body["params"].clone()).unwrap_or_default()
     };
     assert_eq!(again("resources/subscribe")["uri"], ABOUT);
     assert_eq!(again("logging/setLevel")["level"], "warning");
@@ -344,7 +351,7 @@ async fn with_a_new_session_every_list_counts_as_changed() {
     let notified = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&notified);
     let client = Client::builder(Target::url(&server.mock.url).unwrap())
-        .options(|it| it.revisions = vec![Revision::V2025_11_25])
+        .options(|options| options.revisions = vec![Revision::V2025_11_25])
         .on_list_changed(move |kind| all.lock().unwrap().push(kind))
         .connect()
         .await
@@ -368,7 +375,7 @@ async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_l
     })
     .await;
     let connecting = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| it.connect_timeout = Some(Duration::from_secs(2)))
+        .options(|options| options.connect_timeout = Some(Duration::from_secs(2)))
         .on_list_changed(|_| ())
         .connect();
     let begun = Instant::now();
@@ -387,10 +394,10 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
     })
     .await;
     let connecting = Client::builder(Target::url(&mock.url).unwrap())
-        .options(|it| {
-            it.revisions = vec![Revision::V2025_11_25];
-            it.connect_timeout = Some(Duration::from_secs(2));
-            it.log_level = Some(protocol::LoggingLevel::Warning);
+        .options(|options| {
+            options.revisions = vec![Revision::V2025_11_25];
+            options.connect_timeout = Some(Duration::from_secs(2));
+            options.log_level = Some(protocol::LoggingLevel::Warning);
         })
         .connect();
     let begun = Instant::now();

@@ -83,7 +83,7 @@ fn serving(name: &str) -> Server {
 fn serving_from(folder: &Path, name: &str) -> Server {
     let file = |ending: &str| folder.join(format!("{name}.{ending}"));
     let tls = Some((file("pem"), file("key")));
-    Server::new("safe").tool("one", || async { 1 }).options(|it| it.http.tls = tls)
+    Server::new("safe").tool("one", || async { 1 }).options(|options| options.http.tls = tls)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn https_and_wss_in_both_eras() {
             for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
                 let target = Target::url(&url).unwrap();
                 let client = Client::builder(target)
-                    .options(|it| it.revisions = vec![revision])
+                    .options(|options| options.revisions = vec![revision])
                     .connect()
                     .await
                     .unwrap();

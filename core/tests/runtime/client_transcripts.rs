@@ -27,7 +27,7 @@ async fn every_transcript_holds() {
     let mut held = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|it| it == "txt") {
+        if path.extension().is_some_and(|extension| extension == "txt") {
             replay(&path).await;
             held += 1;
         }
@@ -37,7 +37,7 @@ async fn every_transcript_holds() {
 
 async fn replay(path: &Path) {
     let transcript = fs::read_to_string(path).unwrap();
-    let revision = transcript.lines().find_map(|it| it.strip_prefix("revision: ")).unwrap();
+    let revision = transcript.lines().find_map(|line| line.strip_prefix("revision: ")).unwrap();
     let mut player = Player::new(revision.to_owned());
     for (index, line) in transcript.lines().enumerate() {
         let place = format!("{} line {}", path.display(), index + 1);
@@ -132,7 +132,7 @@ impl Player {
         let client = self.client.lock().await.clone().expect("connect comes first");
         let name = name.to_owned();
         self.acts.push_back(tokio::spawn(async move {
-            act(&client, &name, &given, events).await.unwrap_or_else(|it| failed(&it))
+            act(&client, &name, &given, events).await.unwrap_or_else(|error| failed(&error))
         }));
         // Lines that follow are sent after it.
         tokio::task::yield_now().await;
@@ -168,13 +168,13 @@ async fn connect(
     let changes = events.clone();
     let builder = Client::builder(wire);
     let builder = match Revision::parse(spoken) {
-        Some(revision) => builder.options(|it| it.revisions = vec![revision]),
-        None => builder.options(|it| it.dialect = Some(spoken.parse().unwrap())),
+        Some(revision) => builder.options(|options| options.revisions = vec![revision]),
+        None => builder.options(|options| options.dialect = Some(spoken.parse().unwrap())),
     };
     builder
-        .options(|it| {
-            it.info = Implementation::new("c", "1");
-            it.roots = Some(vec!["file:///a".into()]);
+        .options(|options| {
+            options.info = Implementation::new("c", "1");
+            options.roots = Some(vec!["file:///a".into()]);
         })
         .on_sample(|_| async {
             let sampled = SamplingMessage::new(Role::Assistant, "Sheep.");
@@ -187,8 +187,8 @@ async fn connect(
                 meta: None,
             })
         })
-        .on_log(move |it| {
-            let _ = events.send(json!(["log", [it.level, it.logger, it.data]]));
+        .on_log(move |message| {
+            let _ = events.send(json!(["log", [message.level, message.logger, message.data]]));
         })
         .on_list_changed(move |kind| {
             let _ = changes.send(json!(["list_changed", format!("{kind:?}").to_lowercase()]));
@@ -205,46 +205,53 @@ async fn act(
     events: mpsc::UnboundedSender<Value>,
 ) -> Result<Value, Error> {
     Ok(match name {
-        "list_tools" => pairs(client.list::<Tool>().await?, |it| json!([it.name, it.input_schema])),
-        "list_resources" => pairs(client.list::<Resource>().await?, |it| json!([it.uri, it.name])),
-        "list_resource_templates" => {
-            pairs(client.list::<ResourceTemplate>().await?, |it| json!([it.uri_template, it.name]))
+        "list_tools" => {
+            pairs(client.list::<Tool>().await?, |tool| json!([tool.name, tool.input_schema]))
         }
-        "list_prompts" => pairs(client.list::<Prompt>().await?, |it| {
-            let arguments = it.arguments.unwrap_or_default();
-            json!([it.name, pairs(arguments, |it| json!([it.name, it.required]))])
+        "list_resources" => {
+            pairs(client.list::<Resource>().await?, |resource| json!([resource.uri, resource.name]))
+        }
+        "list_resource_templates" => pairs(client.list::<ResourceTemplate>().await?, |template| {
+            json!([template.uri_template, template.name])
+        }),
+        "list_prompts" => pairs(client.list::<Prompt>().await?, |prompt| {
+            let arguments = prompt.arguments.unwrap_or_default();
+            json!([
+                prompt.name,
+                pairs(arguments, |argument| json!([argument.name, argument.required]))
+            ])
         }),
         "call_tool" => {
             let on_progress = Arc::new(move |step: Progress| {
-                let numbers = [Some(step.progress), step.total].map(|it| it.map(whole));
+                let numbers = [Some(step.progress), step.total].map(|number| number.map(whole));
                 let _ = events.send(json!(["progress", numbers]));
             });
-            let client = client.with_options(|it| {
-                it.raise_on_error = false;
-                it.on_progress = Some(on_progress);
+            let client = client.with_options(|options| {
+                options.raise_on_error = false;
+                options.on_progress = Some(on_progress);
             });
             let tool = given["name"].as_str().unwrap();
             let called = client.call_tool(tool, &given["arguments"]).await?;
-            let data = called.raw_data().map(|it| serde_json::from_str(it).unwrap());
+            let data = called.raw_data().map(|data| serde_json::from_str(data).unwrap());
             let data: Value = data.unwrap_or_else(|| json!(called.text()));
             json!([data, called.is_error.unwrap_or_default()])
         }
         "read_resource" => {
             let read = client.read_resource(given.as_str().unwrap()).await?;
-            pairs(read.contents, |it| match it {
-                ResourceContents::Text(it) => json!(it.text),
+            pairs(read.contents, |contents| match contents {
+                ResourceContents::Text(text) => json!(text.text),
                 ResourceContents::Blob(_) => Value::Null,
             })
         }
         "get_prompt" => {
             let prompt =
                 client.get_prompt(given["name"].as_str().unwrap(), &given["arguments"]).await?;
-            pairs(prompt.messages, |it| json!([it.role, it.content.as_text()]))
+            pairs(prompt.messages, |message| json!([message.role, message.content.as_text()]))
         }
         "ping" => json!(client.ping().await? >= Duration::ZERO),
         "set_roots" => {
             let uris = given.as_array().unwrap().iter();
-            client.set_roots(uris.map(|it| it.as_str().unwrap()))?;
+            client.set_roots(uris.map(|uri| uri.as_str().unwrap()))?;
             Value::Null
         }
         "subscribe" => {
@@ -272,7 +279,7 @@ fn whole(number: f64) -> i64 {
 
 /// The message of an error begins with the server.
 fn failed(error: &Error) -> Value {
-    let about = error.target.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+    let about = error.target.as_ref().map(|target| format!("{target}: ")).unwrap_or_default();
     json!({"code": error.code, "message": error.message.replace(&about, "")})
 }
 
@@ -281,11 +288,14 @@ fn equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::String(any), Value::String(_)) if any == "<any>" => true,
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(it, other)| equal(it, other))
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(value, other)| equal(value, other))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, it)| right.get(key).is_some_and(|other| equal(it, other)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
         }
         _ => expected == actual,
     }

@@ -152,7 +152,9 @@ async fn a_websocket_carries_one_message_a_frame() {
             }
         });
         let client = Client::builder(Target::url(&url).unwrap())
-            .options(|it| it.headers = vec![("Authorization".into(), "Bearer secret".into())])
+            .options(|options| {
+                options.headers = vec![("Authorization".into(), "Bearer secret".into())];
+            })
             .connect()
             .await
             .unwrap();
@@ -207,7 +209,7 @@ async fn a_websocket_with_an_extension_that_was_not_offered_is_refused() {
         while socket.next().await.is_some() {}
     });
     let builder = Client::builder(Target::url(&url).unwrap())
-        .options(|it| it.timeout = Some(Duration::from_secs(5)));
+        .options(|options| options.timeout = Some(Duration::from_secs(5)));
     let error = builder.connect().await.unwrap_err();
     assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")), "{error}");
     assert!(error.to_string().contains("extension \"permessage-deflate\""), "{error}");
@@ -232,8 +234,11 @@ async fn a_websocket_message_over_the_limit_ends_the_connection() {
         let _ = socket.next().await;
     });
     let target = Target::url(&url).unwrap();
-    let client =
-        Client::builder(target).options(|it| it.max_message = 10_000).connect().await.unwrap();
+    let client = Client::builder(target)
+        .options(|options| options.max_message = 10_000)
+        .connect()
+        .await
+        .unwrap();
     let error = client.list::<Tool>().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(error.to_string().contains("longer than 10000 bytes"), "{error}");
@@ -304,7 +309,7 @@ async fn a_custom_transport_serves_both_eras_and_is_closed() {
         carry(answers, answer);
         let serving = tokio::spawn(server().serve_transport(wire));
         let client = Client::builder(other)
-            .options(|it| it.revisions = vec![revision])
+            .options(|options| options.revisions = vec![revision])
             .connect()
             .await
             .unwrap();
@@ -327,7 +332,8 @@ fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<V
 #[tokio::test(start_paused = true)]
 async fn a_message_of_a_custom_transport_over_the_limit_is_refused() {
     let (wire, mut answers, request) = own();
-    let serving = tokio::spawn(server().options(|it| it.max_message = 1000).serve_transport(wire));
+    let serving =
+        tokio::spawn(server().options(|options| options.max_message = 1000).serve_transport(wire));
     for (message, problem) in [("x".repeat(2000), "1000 bytes"), ("{}".to_owned(), "jsonrpc")] {
         request.send(message.into_bytes()).unwrap();
         let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
@@ -427,7 +433,7 @@ async fn refused(answer: impl Fn(&str) -> String) -> Error {
         head.push(char::from(stream.read_u8().await.unwrap()));
     }
     assert!(head.starts_with("GET /mcp HTTP/1.1\r\n"), "{head}");
-    let key = head.lines().find_map(|it| it.strip_prefix("sec-websocket-key: ")).unwrap();
+    let key = head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
     let accept = tokio_tungstenite::tungstenite::handshake::derive_accept_key(key.as_bytes());
     stream.write_all(answer(&accept).as_bytes()).await.unwrap();
     drop((stream, listener));
@@ -443,13 +449,13 @@ async fn an_answer_to_a_handshake_is_checked() {
         )
     };
     let mcp = "sec-websocket-protocol: mcp\r\n";
-    let error = refused(|it| upgraded("keep-alive, Upgrade", it, mcp)).await;
+    let error = refused(|key| upgraded("keep-alive, Upgrade", key, mcp)).await;
     assert!(!error.to_string().contains("handshake"), "only the end is an error: {error}");
     for (error, reason) in [
-        (refused(|it| upgraded("close", it, mcp)).await, "no header `Connection: Upgrade`"),
+        (refused(|key| upgraded("close", key, mcp)).await, "no header `Connection: Upgrade`"),
         (refused(|_| upgraded("Upgrade", "x", mcp)).await, "Sec-WebSocket-Accept"),
         (
-            refused(|it| upgraded("Upgrade", it, "sec-websocket-protocol: soap\r\n")).await,
+            refused(|key| upgraded("Upgrade", key, "sec-websocket-protocol: soap\r\n")).await,
             "a subprotocol that was not offered",
         ),
         (

@@ -39,15 +39,15 @@ struct Item {
 fn server() -> Server {
     let item = |Item { id, lang }: Item| async move { Json(json!({"id": id, "lang": lang})) };
     Server::new("shelf")
-        .options(|it| {
-            it.dialects = Dialect::ALL.to_vec();
-            it.page_size = 1;
-            it.http.legacy_sse = true;
-            it.http.session_idle = Duration::from_secs(1);
+        .options(|options| {
+            options.dialects = Dialect::ALL.to_vec();
+            options.page_size = 1;
+            options.http.legacy_sse = true;
+            options.http.session_idle = Duration::from_secs(1);
         })
         .tool("add", |Args { a, b }: Args| async move { Ok(Json(a + b)) })
         .tool("spoken", |ctx: Context| async move {
-            Ok(ctx.request().dialect.map_or("none".to_owned(), |it| it.to_string()))
+            Ok(ctx.request().dialect.map_or("none".to_owned(), |dialect| dialect.to_string()))
         })
         .add(Resource::new("shelf://about", || async { "A shelf." }))
         .add(Resource::template("shelf://items/{id}{?lang}", item))
@@ -58,8 +58,11 @@ fn server() -> Server {
 }
 
 async fn connect(target: Target, dialect: Dialect) -> Client {
-    let client =
-        Client::builder(target).options(|it| it.dialect = Some(dialect)).connect().await.unwrap();
+    let client = Client::builder(target)
+        .options(|options| options.dialect = Some(dialect))
+        .connect()
+        .await
+        .unwrap();
     assert_eq!(client.server().spoken().name(), dialect.as_ref());
     client
 }
@@ -127,7 +130,7 @@ async fn a_prompts_text_comes_as_one_message() {
 async fn an_expired_session_is_renewed_automatically() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&begun);
-    let server = server().options(|it| it.http.session_idle = Duration::from_secs(2));
+    let server = server().options(|options| options.http.session_idle = Duration::from_secs(2));
     let server = server.middleware(["initialize"], move |request, next| {
         counted.fetch_add(1, Ordering::Relaxed);
         next.run(request)
@@ -154,7 +157,7 @@ async fn a_server_without_the_dialect_is_recognised() {
     let listening = server.listen(memory::HTTP).await.unwrap();
     for target in [Target::url(listening.url()).unwrap(), Target::from(&server)] {
         let error = Client::builder(target)
-            .options(|it| it.dialect = Some(Dialect::V0_7))
+            .options(|options| options.dialect = Some(Dialect::V0_7))
             .connect()
             .await
             .unwrap_err();

@@ -72,8 +72,9 @@ fn asks() -> Server {
 async fn visitor(revision: Revision) -> (Client, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    let builder =
-        Client::builder(asks()).options(|it| it.revisions = vec![revision]).on_elicit(move |_| {
+    let builder = Client::builder(asks())
+        .options(|options| options.revisions = vec![revision])
+        .on_elicit(move |_| {
             counted.fetch_add(1, Ordering::SeqCst);
             async {
                 Ok(ElicitResult {

@@ -108,7 +108,7 @@ async fn calls_are_cancelled_after_the_grace_period() {
     for address in addresses() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let server = Server::new("s")
-            .options(|it| it.http.shutdown_grace = Duration::from_millis(10))
+            .options(|options| options.http.shutdown_grace = Duration::from_millis(10))
             .tool("wait", move || {
                 let dropped = Dropped(sender.clone());
                 async move {
@@ -131,7 +131,7 @@ async fn a_disconnected_client_is_detected_by_a_failed_write() {
     for address in addresses() {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let server = Server::new("s")
-            .options(|it| it.http.shutdown_grace = Duration::from_secs(3600))
+            .options(|options| options.http.shutdown_grace = Duration::from_secs(3600))
             .tool("talk", move |ctx: Context| {
                 let dropped = Dropped(sender.clone());
                 async move {

@@ -65,9 +65,9 @@ async fn read_all(stream: &mut DuplexStream) -> String {
 }
 
 fn impatient() -> Server {
-    Server::new("s").options(|it| {
+    Server::new("s").options(|options| {
         let short = Duration::from_millis(60);
-        (it.http.header_timeout, it.http.idle_timeout) = (short, short);
+        (options.http.header_timeout, options.http.idle_timeout) = (short, short);
     })
 }
 
@@ -266,13 +266,12 @@ async fn calls_in_flight_are_answered_before_the_end() {
 async fn calls_are_cut_off_after_the_grace_period() {
     let sender = Arc::new(Notify::new());
     let receiver = Arc::clone(&sender);
-    let server = Server::new("s").options(|it| it.http.shutdown_grace = Duration::ZERO).tool(
-        "endless",
-        move || {
+    let server = Server::new("s")
+        .options(|options| options.http.shutdown_grace = Duration::ZERO)
+        .tool("endless", move || {
             receiver.notify_one();
             std::future::pending::<()>()
-        },
-    );
+        });
     let listening = listen(server).await;
     let mut stream = connect(&listening);
     stream.write_all(call("endless", 1).as_bytes()).await.unwrap();

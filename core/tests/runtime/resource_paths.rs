@@ -17,7 +17,7 @@ struct Read {
 
 fn names(case: &Value, member: &str) -> Vec<String> {
     let names = case[member].as_array().into_iter().flatten();
-    names.map(|it| it.as_str().unwrap().to_owned()).collect()
+    names.map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -29,7 +29,7 @@ async fn paths_in_uris() {
         let mut resource = Resource::template(template, |Read { path }: Read| async move { path });
         for (member, is_checked) in [("paths", true), ("unchecked", false)] {
             let names = names(case, member).into_iter();
-            resource = names.fold(resource, |it, name| it.check_path(name, is_checked));
+            resource = names.fold(resource, |resource, name| resource.check_path(name, is_checked));
         }
         let mut peer = Peer::legacy(&Server::new("files").add(resource)).await;
         for (uri, path) in case["reads"].as_object().unwrap() {

@@ -37,12 +37,16 @@ async fn connect(server: &Server) -> Client {
         elicitation: Some(ElicitationCapability::default()),
         ..ClientCapabilities::default()
     };
-    Client::builder(server).options(|it| it.capabilities = capabilities).connect().await.unwrap()
+    Client::builder(server)
+        .options(|options| options.capabilities = capabilities)
+        .connect()
+        .await
+        .unwrap()
 }
 
 fn asked(round: ToolRound, keys: &[&str]) -> InputRequiredResult {
     let ToolRound::InputRequired(asked) = round else { panic!("it asks: {round:?}") };
-    let questions = asked.input_requests.as_ref().map_or(&[][..], |it| &it.0);
+    let questions = asked.input_requests.as_ref().map_or(&[][..], |requests| &requests.0);
     let mut found: Vec<_> = questions.iter().map(|(key, _)| key.as_str()).collect();
     found.sort_unstable();
     assert_eq!(found, keys);
@@ -111,7 +115,9 @@ async fn concurrent_questions_form_one_round_and_keys_count_by_kind() {
         let (first, second) = join!(ctx.elicit::<bool>("A?"), ctx.elicit::<bool>("B?"));
         let own = ask::elicit::<bool>("C?").key("own");
         let (third, fourth) = ctx.ask((own, ask::elicit::<bool>("D?"))).await?;
-        Ok::<_, ToolError>([first?, second?, third, fourth].map(|it| it.to_string()).join(" "))
+        Ok::<_, ToolError>(
+            [first?, second?, third, fourth].map(|answer| answer.to_string()).join(" "),
+        )
     });
     let client = connect(&server).await;
     let state = begin(&client, "both", &["elicit-1", "elicit-2"]).await;
@@ -163,9 +169,9 @@ fn ordering() -> (Server, [Arc<AtomicUsize>; 3]) {
         }
     };
     let server = Server::new("orders")
-        .options(|it| {
-            it.request_state_keys = vec!["shared".repeat(6).into()];
-            (it.park_limit, it.park_ttl) = (1, PATIENCE);
+        .options(|options| {
+            options.request_state_keys = vec!["shared".repeat(6).into()];
+            (options.park_limit, options.park_ttl) = (1, PATIENCE);
         })
         .tool("order", order.clone())
         .add(Tool::new("once", order).forbid_replay());
@@ -240,10 +246,10 @@ async fn talkative(server: &Server, revision: Revision) -> Client {
         serde_json::from_value::<ElicitResult>(answer).unwrap()
     };
     Client::builder(server)
-        .options(|it| it.revisions = vec![revision])
-        .options(|it| it.roots = Some(vec!["file:///a".into()]))
-        .on_elicit(move |it| async move {
-            match it {
+        .options(|options| options.revisions = vec![revision])
+        .options(|options| options.roots = Some(vec!["file:///a".into()]))
+        .on_elicit(move |question| async move {
+            match question {
                 ElicitRequestParams::Form(form) => Ok(accepted(&form.message)),
                 ElicitRequestParams::Url(page) => panic!("nobody is sent to {}", page.url),
             }
@@ -353,7 +359,7 @@ async fn a_task_that_outlives_its_call_gets_an_error_at_once() {
                     Some(url) => Client::builder(Target::url(url).unwrap()),
                     None => Client::builder(&server),
                 };
-                let builder = builder.options(|it| it.revisions = vec![revision]);
+                let builder = builder.options(|options| options.revisions = vec![revision]);
                 let builder = builder.on_elicit(|_| async { panic!("nobody is to be asked") });
                 let client = builder.connect().await.unwrap();
                 let call = client.call_tool("leave", json!({ "at_once": at_once }));
@@ -394,14 +400,15 @@ async fn a_step_may_ask_and_the_handler_run_again() {
             Ok::<_, ToolError>(format!("{name} {sure} {title}"))
         }
     });
-    for (era, replays) in ERAS.map(|it| (it, false)).into_iter().chain([(Revision::LATEST, true)]) {
+    for (era, replays) in ERAS.map(|era| (era, false)).into_iter().chain([(Revision::LATEST, true)])
+    {
         done.store(0, Ordering::SeqCst);
         let mut test_mode = TestServer::from(&server).answer("lend/elicit-1", "Ada");
         test_mode = test_mode.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
         if replays {
             test_mode = test_mode.replay();
         }
-        let builder = Client::builder(test_mode).options(|it| it.revisions = vec![era]);
+        let builder = Client::builder(test_mode).options(|options| options.revisions = vec![era]);
         let client = builder.connect().await.unwrap();
         assert_eq!(client.call_tool("lends", ()).await.unwrap().text(), "Ada true Dune");
         assert_eq!(done.load(Ordering::SeqCst), 1, "{era:?} {replays}");
@@ -422,7 +429,7 @@ async fn no_question_is_asked_if_one_of_them_can_not_be() {
     assert_eq!(data, json!({"requiredCapabilities": {"roots": {}, "sampling": {}}}));
     // In a session, a client that is asked panics.
     let client = Client::builder(&server)
-        .options(|it| it.revisions = vec![Revision::V2025_11_25])
+        .options(|options| options.revisions = vec![Revision::V2025_11_25])
         .on_elicit(|_| async { panic!("nobody is asked") })
         .connect()
         .await

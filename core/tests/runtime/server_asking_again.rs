@@ -71,7 +71,7 @@ fn shop() -> Server {
         }
     };
     Server::new("shop")
-        .options(|it| it.request_state_keys = vec!["a secret of all ".repeat(2).into()])
+        .options(|options| options.request_state_keys = vec!["a secret of all ".repeat(2).into()])
         .tool("buy", buy)
         .tool("tries", tries)
         .tool("several", several)
@@ -92,7 +92,7 @@ async fn call(
     let counts = Arc::new(Mutex::new(counts.into_iter().collect::<VecDeque<_>>()));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&asked);
-    let builder = Client::builder(test_mode).options(|it| it.revisions = vec![era]);
+    let builder = Client::builder(test_mode).options(|options| options.revisions = vec![era]);
     let client = builder.on_elicit(move |question| {
         let ElicitRequestParams::Form(form) = question else { panic!("nobody is sent to a page") };
         let answer = match &*form.message {
@@ -103,9 +103,9 @@ async fn call(
         async move { Ok(serde_json::from_value::<ElicitResult>(answer).unwrap()) }
     });
     let client = client.connect().await.unwrap();
-    let said = client.call_tool(tool, ()).await.map(|it| it.text());
+    let said = client.call_tool(tool, ()).await.map(|result| result.text());
     let mut asked = std::mem::take(&mut *asked.lock().unwrap());
-    asked.retain(|it| it == "How many?" || tool == "several" || tool == "explicit");
+    asked.retain(|question| question == "How many?" || tool == "several" || tool == "explicit");
     asked.sort_unstable();
     (said, asked)
 }
@@ -159,7 +159,7 @@ async fn another_server_asks_again_and_keeps_the_other_answers() {
             ..ClientCapabilities::default()
         };
         Client::builder(shop())
-            .options(|it| it.capabilities = capabilities)
+            .options(|options| options.capabilities = capabilities)
             .connect()
             .await
             .unwrap()

@@ -50,9 +50,9 @@ fn unix() -> u64 {
 async fn listen(auth: impl Into<Auth>) -> Listening {
     let auth = vec![auth.into()];
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
-        ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
+        ctx.principal().map_or("nobody".to_owned(), |principal| principal.subject.clone())
     });
-    let server = server.options(|it| it.http.auth = auth);
+    let server = server.options(|options| options.http.auth = auth);
     server.listen(memory::HTTP).await.unwrap()
 }
 
@@ -135,7 +135,7 @@ async fn an_issuer_is_discovered_and_its_tokens_are_accepted() {
     };
     let answer = exchange(&listening, &call(&listening, &token(json!({})))).await;
     assert_has(&answer, &["HTTP/1.1 200 ", r#""text":"ada""#]);
-    let paths: Vec<_> = issuer.seen().into_iter().map(|it| it.path).collect();
+    let paths: Vec<_> = issuer.seen().into_iter().map(|request| request.path).collect();
     assert_eq!(
         paths,
         ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/keys"]
@@ -218,7 +218,7 @@ async fn keys_need_no_public_url() {
         let mut all = vec![keys([("k3y", "robot")]).into()];
         all.extend(auth);
         let server = Server::new("shelf").tool("who", || async { "" });
-        let server = server.options(|it| it.http.auth = all);
+        let server = server.options(|options| options.http.auth = all);
         let listening = server.listen(memory::HTTP).await.unwrap();
         let here = address(&listening);
         let other = if here.ends_with(":9999") { "127.0.0.1:9998" } else { "127.0.0.1:9999" };
@@ -263,7 +263,8 @@ async fn a_session_is_that_of_its_principal() {
     };
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     let opened = exchange(&listening, &post(&bearer("a"), initialize)).await;
-    let id = opened.lines().find_map(|it| it.strip_prefix("mcp-session-id: ")).expect("a session");
+    let id =
+        opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
     let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
     for (key, status) in [("a", "200"), ("b", "404"), ("x", "401")] {
         let headers = format!(
@@ -309,7 +310,8 @@ async fn streams_end_with_their_token() {
     let text = String::from_utf8_lossy(&received);
     assert_has(&text, &["HTTP/1.1 101 ", "the access token has expired"]);
     let policy_violation = 1_008_u16.to_be_bytes();
-    let close = received.windows(4).find(|it| it[0] == 0x88 && it[2..] == policy_violation);
+    let close =
+        received.windows(4).find(|bytes| bytes[0] == 0x88 && bytes[2..] == policy_violation);
     assert!(close.is_some(), "{text}");
 
     let body = format!(
@@ -341,7 +343,8 @@ async fn streams_end_with_their_token() {
 
 #[tokio::test(start_paused = true)]
 async fn an_address_without_credentials_is_refused() {
-    let server = Server::new("s").options(|it| it.http.auth = vec![keys([("k", "a")]).into()]);
+    let server =
+        Server::new("s").options(|options| options.http.auth = vec![keys([("k", "a")]).into()]);
     let error = server.listen("tcp://127.0.0.1:0").await.unwrap_err().to_string();
     assert!(error.contains("carries no credentials"), "{error}");
 }
@@ -382,13 +385,13 @@ async fn a_function_decides_and_its_failure_refuses() {
 #[tokio::test(start_paused = true)]
 async fn several_methods_are_tried_in_turn() {
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
-        ctx.principal().map(|it| it.subject.clone()).unwrap_or_default()
+        ctx.principal().map(|principal| principal.subject.clone()).unwrap_or_default()
     });
     let known =
-        |token: &'static str| move |it: String| (it == token).then(|| Principal::new(token));
+        |token: &'static str| move |given: String| (given == token).then(|| Principal::new(token));
     let (one, other) = (known("one"), known("other"));
-    let server = server.options(|it| {
-        it.http.auth = vec![
+    let server = server.options(|options| {
+        options.http.auth = vec![
             keys([("k3y", "robot")]).into(),
             Auth::verify(move |token, _| std::future::ready(Ok(one(token)))),
             Auth::verify(move |token, _| std::future::ready(Ok(other(token)))),
@@ -411,9 +414,9 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
         (name.to_owned(), Principal { scopes, ..Principal::new(name) })
     });
     let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
-    let server = Server::new("shelf").add(tool).options(|it| {
-        it.http.auth = vec![ApiKeys { keys: keys.into(), header: None }.into()];
-        it.http.scope_implies = [("admin".into(), vec!["books:write".into()])].into();
+    let server = Server::new("shelf").add(tool).options(|options| {
+        options.http.auth = vec![ApiKeys { keys: keys.into(), header: None }.into()];
+        options.http.scope_implies = [("admin".into(), vec!["books:write".into()])].into();
     });
     let listening = server.listen(memory::HTTP).await.unwrap();
     for (key, status) in [("writer", "200"), ("admin", "200"), ("reader", "403")] {
@@ -427,9 +430,9 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
 #[tokio::test(start_paused = true)]
 async fn a_server_may_hide_what_a_caller_has_no_scopes_for() {
     let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
-    let server = Server::new("shelf").add(tool).options(|it| {
-        it.http.auth = vec![keys([("k3y", "reader")]).into()];
-        it.http.hide_unauthorized = true;
+    let server = Server::new("shelf").add(tool).options(|options| {
+        options.http.auth = vec![keys([("k3y", "reader")]).into()];
+        options.http.hide_unauthorized = true;
     });
     let listening = server.listen(memory::HTTP).await.unwrap();
     let answer = exchange(&listening, &call(&listening, &bearer("k3y"))).await;
@@ -439,7 +442,7 @@ async fn a_server_may_hide_what_a_caller_has_no_scopes_for() {
 #[test]
 fn a_method_that_can_not_work_is_a_mistake_in_the_program() {
     let refused = |auth: Auth| {
-        let server = || Server::new("s").options(|it| it.http.auth = vec![auth]);
+        let server = || Server::new("s").options(|options| options.http.auth = vec![auth]);
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(server)).unwrap_err();
         *panic.downcast::<String>().unwrap()
     };

@@ -119,8 +119,8 @@ async fn unknown_arguments_are_refused_unless_a_tool_ignores_them() {
 #[tokio::test(start_paused = true)]
 async fn schemas_are_portable() {
     let server = Server::new("schemas")
-        .add(Tool::new("book", |_: Pair| async { Json(dune()) }).annotations(|it| {
-            (it.read_only_hint, it.destructive_hint) = (Some(true), Some(false));
+        .add(Tool::new("book", |_: Pair| async { Json(dune()) }).annotations(|annotations| {
+            (annotations.read_only_hint, annotations.destructive_hint) = (Some(true), Some(false));
         }))
         .add(Tool::new("silent", || async { Json(dune()) }).output_schema(None));
     let mut peer = Peer::legacy(&server).await;
@@ -138,7 +138,10 @@ async fn schemas_are_portable() {
         })
     );
     let text = book["outputSchema"].to_string();
-    assert!(["$ref", "$defs", "$schema", "format"].iter().all(|it| !text.contains(it)), "{text}");
+    assert!(
+        ["$ref", "$defs", "$schema", "format"].iter().all(|keyword| !text.contains(keyword)),
+        "{text}"
+    );
     assert_eq!(book["outputSchema"]["properties"]["shelf"]["properties"]["number"]["minimum"], 0);
     assert_eq!(book["annotations"], json!({"readOnlyHint": true, "destructiveHint": false}));
     assert_eq!(peer.listed("silent").await["outputSchema"], Value::Null);
@@ -267,7 +270,7 @@ async fn prompts_completions_and_own_methods() {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let server = Server::new("more")
         .add(
-            Prompt::new("greet", |it: Item| async move { Ok(format!("Hello, {}!", it.id)) })
+            Prompt::new("greet", |item: Item| async move { Ok(format!("Hello, {}!", item.id)) })
                 .argument("id", "whom", true),
         )
         .add(Prompt::new("talk", || async {
@@ -278,10 +281,10 @@ async fn prompts_completions_and_own_methods() {
             let values = vec![format!("{}{:?}", input.value, input.given)];
             Ok(Completion { values, total: Some(9), has_more: Some(true) })
         })
-        .method("acme/echo", |it: Value| async move { Ok(json!({"echo": it["text"]})) })
-        .notification("acme/tell", move |it: Value| {
+        .method("acme/echo", |params: Value| async move { Ok(json!({"echo": params["text"]})) })
+        .notification("acme/tell", move |params: Value| {
             let sender = sender.clone();
-            async move { drop(sender.send(it)) }
+            async move { drop(sender.send(params)) }
         });
     let mut peer = Peer::legacy(&server).await;
     let listed = peer.request("prompts/list", json!({})).await["result"]["prompts"][0].clone();

@@ -60,7 +60,7 @@ impl Subscriber for Lines {
 impl Lines {
     fn of(&self, level: Level) -> Vec<String> {
         let lines = self.0.lock().unwrap();
-        lines.iter().filter(|it| it.0 == level).map(|it| it.1.clone()).collect()
+        lines.iter().filter(|entry| entry.0 == level).map(|entry| entry.1.clone()).collect()
     }
 }
 
@@ -118,7 +118,7 @@ async fn a_text_of_a_client_stays_on_its_line() {
     assert_eq!(logged.len(), 3, "{logged:?}");
     for line in logged {
         assert!(line.starts_with(r"tools/call open\nERROR \u{1b}[2J\u{2028} "), "{line}");
-        assert!(line.bytes().all(|it| (b' '..=b'~').contains(&it)), "{line:?}");
+        assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line:?}");
     }
 }
 
@@ -148,12 +148,12 @@ async fn names_uris_and_reasons_of_a_client_stay_on_their_lines() {
     peer.notify("notifications/cancelled", json!({ "requestId": id, "reason": HOSTILE })).await;
     peer.notify(HOSTILE, json!({})).await;
     peer.request("ping", json!({})).await;
-    assert!(lines.of(Level::DEBUG).iter().any(|it| it.contains("was cancelled")));
+    assert!(lines.of(Level::DEBUG).iter().any(|line| line.contains("was cancelled")));
     let reports = lines.of(Level::ERROR);
-    assert!(reports.iter().any(|it| it.contains("x://a%0AERROR")), "{reports:?}");
+    assert!(reports.iter().any(|report| report.contains("x://a%0AERROR")), "{reports:?}");
     let logged = lines.0.lock().unwrap();
     for (_, line) in &*logged {
-        assert!(line.bytes().all(|it| (b' '..=b'~').contains(&it)), "{line:?}");
+        assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line:?}");
     }
 }
 
@@ -176,9 +176,10 @@ async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
         logged.ends_with("; the caller does not see why: return ToolError::new(text) to say it"),
         "{logged}"
     );
-    let mut peer =
-        Peer::legacy(&Server::new("shelf").options(|it| it.debug = true).tool("crash", crash))
-            .await;
+    let mut peer = Peer::legacy(
+        &Server::new("shelf").options(|options| options.debug = true).tool("crash", crash),
+    )
+    .await;
     let result = peer.call("crash", json!({})).await;
     assert!(result["content"][0]["text"].as_str().unwrap().contains("a secret"), "{result}");
 }

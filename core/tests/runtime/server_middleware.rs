@@ -21,7 +21,7 @@ struct Book {
 }
 
 fn shelf() -> Server {
-    Server::new("shelf").tool("open", |it: Book| async move { format!("open {}", it.title) })
+    Server::new("shelf").tool("open", |book: Book| async move { format!("open {}", book.title) })
 }
 
 fn text(result: &Value) -> &str {
@@ -117,10 +117,10 @@ async fn params_of_every_handler_may_change() {
         id: String,
     }
     let server = Server::new("shelf")
-        .add(Prompt::new("review", |it: Book| async move { it.title }))
-        .add(Resource::template("shelf://books/{id}", |it: At| async move { it.id }))
+        .add(Prompt::new("review", |book: Book| async move { book.title }))
+        .add(Resource::template("shelf://books/{id}", |book: At| async move { book.id }))
         .complete("review", "title", |typed: String| async move { vec![typed] })
-        .method("acme/find", |it: Named| async move { json!({ "found": it.name }) })
+        .method("acme/find", |params: Named| async move { json!({ "found": params.name }) })
         .middleware(["*"], |mut request, next| async move {
             match request.method.as_str() {
                 "acme/find" => request.params["name"] = json!("other"),
@@ -190,7 +190,7 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
     let text = text(&refused);
     let seconds = text
         .strip_prefix("too many requests: at most 0.01 per second are allowed; try again in ")
-        .and_then(|it| it.strip_suffix(" s"))
+        .and_then(|rest| rest.strip_suffix(" s"))
         .unwrap_or_else(|| panic!("{text}"));
     // A little of the time has passed.
     assert!((99.0..=100.0).contains(&seconds.parse::<f64>().unwrap()), "{text}");
@@ -256,7 +256,7 @@ async fn a_mounted_server_offers_its_things_under_its_prefix_behind_its_own_midd
         }
     };
     let book = shelf()
-        .add(Prompt::new("review", |it: Book| async move { format!("Review {}.", it.title) }))
+        .add(Prompt::new("review", |book: Book| async move { format!("Review {}.", book.title) }))
         .complete("review", "title", |_: String| async { vec!["Dune"] })
         .add(Resource::new("shelf://about", || async { "about" }))
         .method("acme/count", |_: Value| async { json!({"books": 1}) })
@@ -310,8 +310,8 @@ fn middleware_that_would_never_run_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn params_that_do_not_fit_are_refused_before_the_handler() {
-    let server =
-        Server::new("s").method("acme/open", |it: Book| async move { json!({"book": it.title}) });
+    let server = Server::new("s")
+        .method("acme/open", |book: Book| async move { json!({"book": book.title}) });
     let mut peer = Peer::legacy(&server).await;
     let opened = peer.request("acme/open", json!({"title": "dune"})).await;
     assert_eq!(opened["result"]["book"], "dune");

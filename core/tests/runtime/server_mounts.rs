@@ -37,7 +37,7 @@ fn town() -> (Server, Registry) {
 async fn names(peer: &mut Peer, method: &str, list: &str) -> Vec<String> {
     let listed = peer.request(method, json!({})).await;
     let listed = listed["result"][list].as_array().unwrap();
-    let name = |it: &Value| it["name"].as_str().unwrap().to_owned();
+    let name = |entry: &Value| entry["name"].as_str().unwrap().to_owned();
     listed.iter().map(name).collect()
 }
 
@@ -114,7 +114,7 @@ async fn middleware_of_a_mounted_server_sees_its_own_names_in_completions() {
     let received = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&received);
     let shelf = Server::new("shelf")
-        .add(Prompt::new("review", |it: Review| async move { it.title }))
+        .add(Prompt::new("review", |review: Review| async move { review.title }))
         .complete("review", "title", |typed: String| async move { vec![typed] })
         .middleware(["completion/complete"], move |request: middleware::Request, next| {
             seen.lock().unwrap().push(request.params["ref"]["name"].clone());

@@ -62,8 +62,8 @@ fn a_resource_at_a_template() {
 
 #[test]
 fn completion_of_an_unknown_argument() {
-    let complete = |it: Server, target: &str, argument: &str| {
-        it.complete(target, argument, |_: String| async { Vec::<String>::new() })
+    let complete = |server: Server, target: &str, argument: &str| {
+        server.complete(target, argument, |_: String| async { Vec::<String>::new() })
     };
     let said = panics(|| complete(Server::new("s"), "greet", "name"));
     assert!(said.contains("register it first"), "{said}");

@@ -77,7 +77,8 @@ async fn results_are_cached_per_caller() {
     let read = move |ctx: Context| {
         let call = counted.fetch_add(1, Ordering::Relaxed) + 1;
         async move {
-            let who = ctx.principal().map_or("nobody".into(), |it| it.subject.clone());
+            let who =
+                ctx.principal().map_or("nobody".into(), |principal| principal.subject.clone());
             format!("{who}: {call}")
         }
     };
@@ -103,7 +104,8 @@ async fn visibility_is_evaluated_for_each_request() {
     let open = Arc::new(AtomicBool::new(true));
     let is_open = Arc::clone(&open);
     let staff = move |who: Option<&Principal>| {
-        is_open.load(Ordering::Relaxed) && who.is_some_and(|it| it.scopes.contains("staff"))
+        is_open.load(Ordering::Relaxed)
+            && who.is_some_and(|principal| principal.scopes.contains("staff"))
     };
     let server = Server::new("shelf")
         .tool("add", || async { "ok" })
@@ -120,7 +122,7 @@ async fn visibility_is_evaluated_for_each_request() {
         let result = ask(&server, who, "tools/list", json!({})).await.unwrap();
         assert_eq!(result["cacheScope"], "private");
         let tools = result["tools"].as_array().unwrap().clone();
-        tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(Some(&ada)).await, ["add", "drop"]);
     assert_eq!(names(None).await, ["add"], "a predicate that panics hides");
@@ -225,7 +227,7 @@ struct Book {
 }
 
 async fn order(Order { book, gift }: Order) -> String {
-    format!("{} and {}", book.title, gift.map_or("nothing".into(), |it| it.title))
+    format!("{} and {}", book.title, gift.map_or("nothing".into(), |gift| gift.title))
 }
 
 async fn schema(server: Server) -> Value {
@@ -239,7 +241,7 @@ async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
     assert!(!shown.to_string().contains("$ref"), "{shown}");
     assert_eq!(shown["properties"]["gift"]["type"], json!(["object", "null"]));
     let full = Server::new("shelf")
-        .options(|it| it.schema_profile = SchemaProfile::Full)
+        .options(|options| options.schema_profile = SchemaProfile::Full)
         .tool("order", order);
     assert!(schema(full).await.to_string().contains("#/$defs/Book"));
     let own = json!({
@@ -250,8 +252,9 @@ async fn references_in_schemas_are_expanded_unless_the_profile_is_full() {
         |server: Server| server.add(Tool::new("order", || async { "ok" }).input_schema(&own));
     let shown = schema(handwritten(Server::new("shelf"))).await;
     assert_eq!(shown, json!({"type": "object", "properties": {"book": {"type": "object"}}}));
-    let full =
-        handwritten(Server::new("shelf").options(|it| it.schema_profile = SchemaProfile::Full));
+    let full = handwritten(
+        Server::new("shelf").options(|options| options.schema_profile = SchemaProfile::Full),
+    );
     assert_eq!(schema(full).await, own);
 }
 
@@ -274,14 +277,14 @@ struct Anywhere {
 
 #[tokio::test(start_paused = true)]
 async fn headers_repeat_argument_fields_except_nullable_ones() {
-    let restock = |it: Restock| async move { it.place.region };
+    let restock = |arguments: Restock| async move { arguments.place.region };
     let shown = schema(Server::new("shelf").tool("restock", restock)).await;
     let region = &shown["properties"]["place"]["properties"]["region"];
     assert_eq!(region["x-mcp-header"], "Region", "{shown}");
-    let full = Server::new("shelf").options(|it| it.schema_profile = SchemaProfile::Full);
+    let full = Server::new("shelf").options(|options| options.schema_profile = SchemaProfile::Full);
     let refused = full.registry().add(Tool::new("restock", restock)).unwrap_err().to_string();
     assert!(refused.contains("write out what a \"$ref\" on the way points at"), "{refused}");
-    let find = |it: Anywhere| async move { it.region.unwrap_or_default() };
+    let find = |arguments: Anywhere| async move { arguments.region.unwrap_or_default() };
     let refused = Server::new("shelf").registry().add(Tool::new("find", find)).unwrap_err();
     assert!(refused.to_string().contains("leave null out of the type"), "{refused}");
 }
@@ -299,7 +302,7 @@ async fn a_recursive_type_needs_the_full_profile() {
     );
     assert!(message.contains("schema_profile = SchemaProfile::Full"), "{message}");
     let server = Server::new("garden")
-        .options(|it| it.schema_profile = SchemaProfile::Full)
+        .options(|options| options.schema_profile = SchemaProfile::Full)
         .tool("plant", plant);
     let arguments = json!({"name": "oak", "children": [{"name": "acorn", "children": []}]});
     let call = json!({"name": "plant", "arguments": arguments});
@@ -313,7 +316,7 @@ fn the_profile_must_be_set_before_the_tools() {
     drop(
         Server::new("t")
             .tool("a", || async { "ok" })
-            .options(|it| it.schema_profile = SchemaProfile::Full),
+            .options(|options| options.schema_profile = SchemaProfile::Full),
     );
 }
 
@@ -323,7 +326,7 @@ fn a_completion_goes_with_its_prompt() {
     struct Review {
         title: String,
     }
-    let prompt = || Prompt::new("review", |it: Review| async move { it.title });
+    let prompt = || Prompt::new("review", |review: Review| async move { review.title });
     let complete = |_: String| async { vec!["Dune"] };
     let server = Server::new("shelf").add(prompt()).complete("review", "title", complete);
     server.registry().remove(List::Prompts, "review").unwrap();

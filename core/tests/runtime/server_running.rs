@@ -42,7 +42,7 @@ fn endless() -> (Server, mpsc::UnboundedReceiver<&'static str>) {
     (
         Server::new("endless")
             .add(Tool::new("endless", tool))
-            .options(|it| it.grace = Duration::ZERO),
+            .options(|options| options.grace = Duration::ZERO),
         receiver,
     )
 }
@@ -120,7 +120,8 @@ async fn a_client_that_leaves_stops_its_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
-    let server = Server::new("s").tool("t", || async {}).options(|it| it.grace = Duration::MAX);
+    let server =
+        Server::new("s").tool("t", || async {}).options(|options| options.grace = Duration::MAX);
     let mut peer = Peer::of(&server);
     let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -273,7 +274,7 @@ async fn changes_at_run_time_are_notified_and_visible() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["name"].clone())
+        .map(|tool| tool["name"].clone())
         .collect();
     assert_eq!(names, ["extra", "new"]);
 }

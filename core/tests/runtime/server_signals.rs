@@ -59,7 +59,7 @@ async fn call_and_end(
     signal: &str,
 ) {
     let client = Client::builder(Target::url(url).unwrap())
-        .options(|it| it.revisions = vec![revision])
+        .options(|options| options.revisions = vec![revision])
         .connect()
         .await
         .unwrap();

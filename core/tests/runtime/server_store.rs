@@ -40,10 +40,10 @@ impl Replicas {
     async fn start(&self, store: Option<Arc<dyn Store>>) -> Listening {
         let keys = Some(serde_json::from_slice(&key_set(&[&self.issuer])).unwrap());
         let tokens = Jwt { issuer: ISSUER.into(), keys, ..Jwt::default() };
-        let server = Server::new("shelf").tool("who", || async { "" }).options(|it| {
-            it.store = store;
-            it.http.auth = vec![tokens.into()];
-            it.http.public_url = Some(RESOURCE.into());
+        let server = Server::new("shelf").tool("who", || async { "" }).options(|options| {
+            options.store = store;
+            options.http.auth = vec![tokens.into()];
+            options.http.public_url = Some(RESOURCE.into());
         });
         server.listen(memory::HTTP).await.unwrap()
     }

@@ -21,7 +21,7 @@ struct Asks {
 
 fn server() -> Server {
     let waits = async |Asks { asks }: Asks, ctx: Context| match asks {
-        true => ctx.elicit::<bool>("Sure?").await.map(|it| it.to_string()),
+        true => ctx.elicit::<bool>("Sure?").await.map(|answer| answer.to_string()),
         false => Ok("asked nothing".to_owned()),
     };
     let returns = async |Asks { asks }: Asks, ctx: Context| {
@@ -72,7 +72,7 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
                     }
                 };
                 let client = builder
-                    .options(|it| it.revisions = vec![revision])
+                    .options(|options| options.revisions = vec![revision])
                     .on_elicit(answer)
                     .connect()
                     .await
@@ -88,11 +88,11 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_client_is_limited() {
-    let server = server().options(|it| it.park_ttl = Duration::from_millis(200));
+    let server = server().options(|options| options.park_ttl = Duration::from_millis(200));
     for revision in &ERAS[..2] {
         for name in ["waits", "returns"] {
             let client = Client::builder(&server)
-                .options(|it| it.revisions = vec![*revision])
+                .options(|options| options.revisions = vec![*revision])
                 .on_elicit(|_| pending());
             let client = client.connect().await.unwrap();
             let called = timeout(PATIENCE, client.call_tool(name, asks(true))).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_tool_that_must_not_run_again_returns_no_question() {
     let server = Server::new("forbids").add(Tool::new("forbids", forbids).forbid_replay());
     for revision in ERAS {
         let client = Client::builder(&server)
-            .options(|it| it.revisions = vec![revision])
+            .options(|options| options.revisions = vec![revision])
             .on_elicit(async |_| Ok(yes()));
         let client = client.connect().await.unwrap();
         assert_eq!(

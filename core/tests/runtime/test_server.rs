@@ -57,7 +57,7 @@ fn declined() -> ElicitResult {
 }
 
 async fn connect(server: TestServer<'_>, revision: Revision) -> Client {
-    let builder = Client::builder(server).options(|it| it.revisions = vec![revision]);
+    let builder = Client::builder(server).options(|options| options.revisions = vec![revision]);
     builder.connect().await.expect("connects")
 }
 
@@ -89,7 +89,7 @@ async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let client = Client::connect(TestServer::from(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     let server = Server::new("old")
-        .options(|it| it.revisions = vec![Revision::V2025_06_18, Revision::V2025_03_26]);
+        .options(|options| options.revisions = vec![Revision::V2025_06_18, Revision::V2025_03_26]);
     let client = Client::connect(TestServer::from(&server)).await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }
@@ -158,7 +158,7 @@ async fn a_declined_sampling_request_is_reported_as_declined() {
 async fn users_never_see_the_keys_of_requests() {
     let (server, _) = counting();
     let builder = Client::builder(&server)
-        .options(|it| it.revisions = vec![Revision::V2025_11_25])
+        .options(|options| options.revisions = vec![Revision::V2025_11_25])
         .on_elicit_raw(Arc::new(|question| {
             Box::pin(async move {
                 assert_eq!(question.key, None);
@@ -176,17 +176,20 @@ async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
     let server = Server::new("shelf").tool("who", |ctx: Context| async move {
         ctx.log(LoggingLevel::Warning, None, "asked");
         let headers = ctx.headers().unwrap_or_default();
-        let region = headers.get("x-region").and_then(|it| it.to_str().ok()).unwrap_or("-");
-        format!("{} {region}", ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone()))
+        let region = headers.get("x-region").and_then(|value| value.to_str().ok()).unwrap_or("-");
+        format!(
+            "{} {region}",
+            ctx.principal().map_or("nobody".to_owned(), |principal| principal.subject.clone())
+        )
     });
     for revision in Revision::ALL {
         let (logged, logs) = std::sync::mpsc::channel();
         let client = Client::builder(TestServer::from(&server).principal(Principal::new("ada")))
-            .options(|it| {
-                it.revisions = vec![revision];
-                it.headers = vec![("x-region".into(), "eu".into())];
+            .options(|options| {
+                options.revisions = vec![revision];
+                options.headers = vec![("x-region".into(), "eu".into())];
             })
-            .on_log(move |it| logged.send(it.data).unwrap())
+            .on_log(move |message| logged.send(message.data).unwrap())
             .connect()
             .await
             .unwrap();

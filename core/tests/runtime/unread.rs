@@ -76,7 +76,7 @@ fn over_a_pipe_pending_changes_are_merged() {
     server.try_flush();
     assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
     let mut sent = 0;
-    let is_last = |it: &Value| it["id"] == 2;
+    let is_last = |message: &Value| message["id"] == 2;
     loop {
         let message = next(&mut reader);
         if is_last(&message) {

@@ -78,7 +78,7 @@ async fn tls() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let chain = folder.file("chain.pem", &made.cert.pem());
     let key = folder.file("key.pem", &made.signing_key.serialize_pem());
-    let server = server().options(|it| it.http.tls = Some((chain, key)));
+    let server = server().options(|options| options.http.tls = Some((chain, key)));
     let listening = server.listen("https://127.0.0.1:0/mcp").await.unwrap();
     let address = listening.url().strip_prefix("https://").unwrap().strip_suffix("/mcp").unwrap();
 
@@ -103,7 +103,8 @@ async fn certificates_that_cannot_be_used_are_named() {
     let folder = Folder::new("no-tls");
     let (empty, missing) = (folder.file("empty.pem", ""), folder.0.join("missing.pem"));
     for (chain, named) in [(&missing, "missing.pem"), (&empty, "empty.pem")] {
-        let server = server().options(|it| it.http.tls = Some((chain.clone(), empty.clone())));
+        let server =
+            server().options(|options| options.http.tls = Some((chain.clone(), empty.clone())));
         let error = server.listen("https://127.0.0.1:0/mcp").await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Misuse);
         assert!(error.to_string().contains(named), "{error}");
@@ -193,8 +194,9 @@ async fn unfinished_lines_are_limited_together() {
 #[tokio::test(start_paused = true)]
 async fn a_line_must_begin_and_go_on_in_time() {
     let brief = Duration::from_millis(200);
-    let server =
-        server().options(|it| (it.http.header_timeout, it.http.idle_timeout) = (brief, brief));
+    let server = server().options(|options| {
+        (options.http.header_timeout, options.http.idle_timeout) = (brief, brief);
+    });
     let listening = server.listen(memory::LINES).await.unwrap();
     let connect = || memory::connect(listening.url());
     for begin in [&b""[..], b"[", b"\n"] {

@@ -161,7 +161,8 @@ fn a_waiting_handler_gets_its_answer_and_withdraws_open_questions_at_its_end() {
     let request = server.next_sent();
     server.done(&run, Ok(Reply::Text("done".into())));
     let said = [server.next_sent(), server.next_sent()];
-    let withdrawn = said.iter().find(|it| it["method"] == "notifications/cancelled").unwrap();
+    let withdrawn =
+        said.iter().find(|message| message["method"] == "notifications/cancelled").unwrap();
     assert_eq!(withdrawn["params"]["requestId"], request["id"]);
     server.receive(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
     assert!(server.answered.is_empty() && server.sent.is_empty(), "it came too late");
@@ -219,7 +220,7 @@ fn a_url_elicitation_error_without_urls_is_the_handlers_mistake() {
         let mut server = Server::new();
         server.open("2025-11-25", &json!({"elicitation": {"url": {}}}));
         server.receive(&legacy(1));
-        let data = data.map(|it| to_raw(&json!({ "elicitations": it })));
+        let data = data.map(|elicitations| to_raw(&json!({ "elicitations": elicitations })));
         let failure = Failure::Protocol { code: -32042, message: "sign in".into(), data };
         let run = server.running();
         server.done(&run, Err(failure));
@@ -246,7 +247,7 @@ fn the_end_of_a_url_elicitation_in_an_error_is_reported_where_ids_exist() {
         assert_eq!(server.next_sent()["error"]["code"], -32042);
         server.handle(Input::PageDone("own"));
         assert_eq!(
-            server.sent.pop().is_some_and(|it| it["params"]["elicitationId"] == "own"),
+            server.sent.pop().is_some_and(|message| message["params"]["elicitationId"] == "own"),
             is_told
         );
         server.handle(Input::PageDone("own"));

@@ -225,7 +225,7 @@ fn returned_questions_are_asked_again_in_both_eras() {
                 }
             } else {
                 let round = state(&mut server, &keys);
-                let answers: Value = keys.iter().map(|it| ((*it).to_owned(), yes())).collect();
+                let answers: Value = keys.iter().map(|key| ((*key).to_owned(), yes())).collect();
                 server.receive(&retry(turn + 2, &round, &answers));
             }
             let run = server.running();
@@ -236,7 +236,7 @@ fn returned_questions_are_asked_again_in_both_eras() {
             let refused = answers.refuse(&question("sure"), "nobody is that sure");
             assert!(answers.get("sure", Method::Elicit, to_raw(&form()).get()).is_none());
             if turn < 2 {
-                assert_eq!(refused.map_err(|it| it.message), Ok(()));
+                assert_eq!(refused.map_err(|error| error.message), Ok(()));
             } else {
                 assert_eq!(refused.unwrap_err().message, TOO_OFTEN);
             }

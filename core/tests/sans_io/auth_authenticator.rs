@@ -139,7 +139,8 @@ fn the_number_of_waiting_requests_is_bounded() {
 #[test]
 fn the_number_of_introspections_is_bounded() {
     let mut fixture = Fixture::from(vec![introspection()]);
-    let tickets: Vec<_> = (0..256).map(|it| fixture.pending(&format!("opaque{it}"))).collect();
+    let tickets: Vec<_> =
+        (0..256).map(|number| fixture.pending(&format!("opaque{number}"))).collect();
     let fetches: Vec<_> = tickets.iter().map(|_| fixture.fetch().0).collect();
     assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
     assert!(fixture.machine.poll().is_none());
@@ -378,7 +379,7 @@ fn a_bound_token_needs_a_proof_that_is_used_once() {
     ] {
         let refusal = refused(with_proof(&mut fixture, &token, changes));
         assert!(
-            matches!(&refusal, Refusal::InvalidProof(it) if it.contains(reason)),
+            matches!(&refusal, Refusal::InvalidProof(message) if message.contains(reason)),
             "{refusal:?}"
         );
     }

@@ -59,7 +59,7 @@ impl Parties {
 
 fn operation(fixture: &mut Fixture, ticket: AuthTicket) -> StoreOperation {
     match fixture.machine.poll() {
-        Some(AuthOutput::Store(it, operation)) if it == ticket => operation,
+        Some(AuthOutput::Store(other, operation)) if other == ticket => operation,
         other => panic!("{other:?}"),
     }
 }

@@ -20,7 +20,7 @@ fn rules() -> JwtRules {
 
 fn verify(token: &str, keys: &Jwks) -> Result<VerifiedToken, String> {
     let parsed = ParsedJwt::parse(token).map_err(ToOwned::to_owned)?;
-    parsed.verify(keys, &rules(), UNIX).map_err(|it| match it {
+    parsed.verify(keys, &rules(), UNIX).map_err(|error| match error {
         JwtError::UnknownKey => "unknown key".to_owned(),
         JwtError::Invalid(reason) => reason.to_owned(),
     })

@@ -137,11 +137,11 @@ fn subscribed_uris_are_limited_in_number() {
         }));
         server.next_sent()["error"]["message"].clone()
     };
-    assert!((0..10_000).all(|it| subscribe(it) == Value::Null));
+    assert!((0..10_000).all(|number| subscribe(number) == Value::Null));
     assert!(subscribe(10_000).as_str().unwrap().contains("more than 10000 subscriptions"));
 
     let mut server = self::server();
-    let uris: Vec<String> = (0..10_002).map(|it| format!("mem://{it}")).collect();
+    let uris: Vec<String> = (0..10_002).map(|number| format!("mem://{number}")).collect();
     server.receive(&listen(1, &uris));
     let accepted = server.next_sent()["params"]["notifications"]["resourceSubscriptions"].clone();
     assert_eq!(accepted.as_array().unwrap().len(), 10_000, "the acknowledgment says which");
@@ -196,7 +196,7 @@ fn pending_requests_are_counted_with_all_their_bytes() {
     let mut call = || {
         let params = json!({"name": "wait", "arguments": {}, "_meta": {"pad": pad}});
         let id = visitor.modern("tools/call", params);
-        let status = visitor.replies.get(&id).map_or(0, |it| it.status);
+        let status = visitor.replies.get(&id).map_or(0, |reply| reply.status);
         (status, visitor.endpoint.is_full())
     };
     for _ in 0..16 {
@@ -244,9 +244,9 @@ fn pending_batch_responses_are_limited_in_bytes() {
     for run in runs.iter().rev() {
         server.done(run, Ok(Reply::Text("x".repeat(5_000_000))));
     }
-    let is_whole = |it: &Value| it.to_string().len() > 5_000_000;
+    let is_whole = |reply: &Value| reply.to_string().len() > 5_000_000;
     let said = server.next_sent();
-    assert_eq!(said.as_array().unwrap().iter().filter(|it| is_whole(it)).count(), 3);
+    assert_eq!(said.as_array().unwrap().iter().filter(|reply| is_whole(reply)).count(), 3);
     assert!(said[0].to_string().contains("send this request by itself"), "{}", said[0]);
     server.receive(&json!([call(5)]));
     let run = server.running();
@@ -261,7 +261,9 @@ fn a_modest_client_is_read_beside_a_greedy_one() {
     for connection in [ONE, OTHER] {
         visitor.handle(EndpointInput::Opened(connection, None, None));
     }
-    let is_full = |it: &Visitor| (it.endpoint.is_full_for(ONE), it.endpoint.is_full_for(OTHER));
+    let is_full = |visitor: &Visitor| {
+        (visitor.endpoint.is_full_for(ONE), visitor.endpoint.is_full_for(OTHER))
+    };
     for id in 0..3 {
         send(&mut visitor, ONE, &wait(id));
     }
@@ -368,7 +370,7 @@ fn messages_waiting_for_a_stream_are_limited_in_bytes() {
     }
     let stream = visitor.get(&session, "");
     let asked: Vec<_> = visitor.reply(stream).messages();
-    let first = |it: &Value| it["params"]["message"].as_str().unwrap()[..1].to_owned();
+    let first = |question: &Value| question["params"]["message"].as_str().unwrap()[..1].to_owned();
     assert_eq!(asked.iter().map(first).collect::<Vec<_>>(), ["2", "3"], "the oldest had to go");
 }
 
@@ -414,7 +416,7 @@ fn events_of_a_session_are_limited_in_number_and_bytes() {
         // The events after one that is kept are sent again.
         let resumed = |visitor: &mut Visitor, at: usize| {
             let stream = visitor.get(&session, &ids[at]);
-            visitor.replies.get(&stream).map_or(0, |it| it.events().len())
+            visitor.replies.get(&stream).map_or(0, |reply| reply.events().len())
         };
         let last = ids.len() - 1;
         assert_eq!(resumed(&mut visitor, last - (kept - 1)), kept - 1, "{size}");

@@ -61,7 +61,7 @@ fn notifications_are_told_apart_by_the_id_of_their_subscription() {
         ));
         assert!(matches!(
             client.session.poll(),
-            Some(Output::Told(Some(RequestKey(it)), Change::List(ListKind::Tools))) if it == key
+            Some(Output::Told(Some(RequestKey(told)), Change::List(ListKind::Tools))) if told == key
         ));
         client.receive(&notification(
             "notifications/resources/updated",

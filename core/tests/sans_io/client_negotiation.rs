@@ -278,7 +278,7 @@ fn legacy_client_modern_server_fails_naming_both_revisions() {
 
 #[test]
 fn legacy_client_pinned_to_each_revision() {
-    for revision in Revision::ALL.into_iter().filter(|it| *it != MODERN) {
+    for revision in Revision::ALL.into_iter().filter(|revision| *revision != MODERN) {
         let mut client = Scripted::start(&[revision]);
         expect_legacy_counter_offer(&mut client, revision.as_ref(), revision.as_ref());
     }

@@ -93,7 +93,7 @@ fn every_pair_of_eras_follows_the_compatibility_matrix() {
         (legacy, legacy, Some(Revision::V2025_11_25)),
     ] {
         let mut pair = pair(ours, theirs);
-        let spoken = pair.connect().ok().map(|it| it.revision);
+        let spoken = pair.connect().ok().map(|server| server.revision);
         assert_eq!(spoken, outcome, "{ours:?} and {theirs:?}: {:#?}", pair.wire);
     }
 }
@@ -119,7 +119,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
         assert_eq!(failure.kind, ErrorKind::Timeout);
         assert!(pair.running.is_empty(), "the handler was told to stop");
         let last = pair.wire.last().expect("something was said");
-        assert!(matches!(last, Sent::ByClient(it) if it.contains("notifications/cancelled")));
+        assert!(matches!(last, Sent::ByClient(frame) if frame.contains("notifications/cancelled")));
     }
 }
 

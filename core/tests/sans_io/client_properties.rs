@@ -46,35 +46,38 @@ fn any_json() -> impl Strategy<Value = Value> {
         ];
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Value::Array),
-            vec((key, inner), 0..4).prop_map(|it| Value::Object(it.into_iter().collect())),
+            vec((key, inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
 
 fn any_message() -> impl Strategy<Value = Value> {
-    let method =
-        select(Method::ALL.iter().map(|it| it.as_str()).chain(["acme/x"]).collect::<Vec<_>>());
+    let method = select(
+        Method::ALL.iter().map(|method| method.as_str()).chain(["acme/x"]).collect::<Vec<_>>(),
+    );
     let id = prop_oneof![(0u64..6).prop_map(Value::from), any_json()];
     prop_oneof![
         any_json(),
         (id.clone(), any_json())
-            .prop_map(|(id, it)| json!({"jsonrpc": "2.0", "id": id, "result": it})),
+            .prop_map(|(id, result)| json!({"jsonrpc": "2.0", "id": id, "result": result})),
         (id.clone(), any_json())
-            .prop_map(|(id, it)| json!({"jsonrpc": "2.0", "id": id, "error": it})),
+            .prop_map(|(id, error)| json!({"jsonrpc": "2.0", "id": id, "error": error})),
         (id, any::<i32>(), any_json())
             .prop_map(|(id, code, data)| json!({"jsonrpc": "2.0", "id": id,
             "error": {"code": code, "message": "no", "data": data}})),
-        (method.clone(), any_json())
-            .prop_map(|(method, it)| json!({"jsonrpc": "2.0", "method": method, "params": it})),
-        (method, 0u64..200, any_json()).prop_map(|(method, id, it)| {
-            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": it})
+        (method.clone(), any_json()).prop_map(
+            |(method, params)| json!({"jsonrpc": "2.0", "method": method, "params": params})
+        ),
+        (method, 0u64..200, any_json()).prop_map(|(method, id, params)| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         }),
     ]
 }
 
 fn beginning() -> impl Strategy<Value = Vec<u8>> {
-    (any_message(), 0_usize..80).prop_map(|(it, at)| {
-        let mut beginning = it.to_string().into_bytes();
+    (any_message(), 0_usize..80).prop_map(|(message, at)| {
+        let mut beginning = message.to_string().into_bytes();
         beginning.truncate(at);
         beginning
     })
@@ -94,10 +97,10 @@ enum Step {
 
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => any_message().prop_map(|it| Step::Frame(it.to_string().into_bytes())),
-        1 => vec(any_message(), 0..4).prop_map(|it| Step::Frame(Value::Array(it).to_string().into_bytes())),
+        6 => any_message().prop_map(|message| Step::Frame(message.to_string().into_bytes())),
+        1 => vec(any_message(), 0..4).prop_map(|messages| Step::Frame(Value::Array(messages).to_string().into_bytes())),
         1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
-        2 => (0u64..60, any_message()).prop_map(|(id, it)| Step::Response(id, it.to_string().into_bytes())),
+        2 => (0u64..60, any_message()).prop_map(|(id, message)| Step::Response(id, message.to_string().into_bytes())),
         1 => beginning().prop_map(Step::LastLine),
         1 => beginning().prop_map(Step::TooLong),
         3 => select(Method::ALL.to_vec()).prop_map(Step::Request),
@@ -128,7 +131,7 @@ proptest! {
                     client.feed(Input::Failed { id, error: Error::new(ErrorKind::Lost, "again") });
                     prop_assert_eq!(client.session.in_flight(), in_flight, "it has ended");
                 }
-                Step::TooLong(it) => client.feed(Input::TooLong(TooLong { limit: 9, beginning: &it, end: b"" })),
+                Step::TooLong(beginning) => client.feed(Input::TooLong(TooLong { limit: 9, beginning: &beginning, end: b"" })),
                 Step::Request(method) => {
                     requests += 1;
                     let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };

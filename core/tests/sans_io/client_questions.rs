@@ -94,6 +94,7 @@ fn questions_are_bounded() {
     for id in 0..1_000 {
         client.receive(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
     }
-    let asked = client.drain().into_iter().filter(|it| matches!(it, Output::Ask(_))).count();
+    let asked =
+        client.drain().into_iter().filter(|output| matches!(output, Output::Ask(_))).count();
     assert_eq!(asked, 64);
 }

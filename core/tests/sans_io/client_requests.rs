@@ -223,9 +223,9 @@ fn progress_extends_the_timeout_up_to_the_cap() {
         client.receive(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
             "progressToken": 2, "progress": step, "total": 3, "message": "on it"}}));
         match client.session.poll() {
-            Some(Output::Progress(RequestKey(1), it)) => {
-                assert_eq!((it.progress, it.total), (f64::from(step), Some(3.0)));
-                assert_eq!(it.message.as_deref(), Some("on it"));
+            Some(Output::Progress(RequestKey(1), report)) => {
+                assert_eq!((report.progress, report.total), (f64::from(step), Some(3.0)));
+                assert_eq!(report.message.as_deref(), Some("on it"));
             }
             other => panic!("expected progress, got {other:?}"),
         }
@@ -296,7 +296,7 @@ fn closing_cancels_pending_requests() {
         for key in [1, 2] {
             client.request(key, Method::ListTools, "{}", RequestOptions::default());
         }
-        let ids = [client.sent(), client.sent()].map(|it| it["id"].clone());
+        let ids = [client.sent(), client.sent()].map(|request| request["id"].clone());
         client.feed(Input::Leave("closed"));
         for id in ids {
             let params = json!({"requestId": id, "reason": "closed"});

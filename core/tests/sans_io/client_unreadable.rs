@@ -97,7 +97,7 @@ fn a_response_behind_too_many_others_of_its_batch_ends_its_request() {
     let mut outcomes: Vec<_> = client
         .drain()
         .into_iter()
-        .filter_map(|it| match it {
+        .filter_map(|output| match output {
             Output::Done(key, outcome) => Some((key.0, outcome)),
             _ => None,
         })

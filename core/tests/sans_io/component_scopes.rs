@@ -51,7 +51,7 @@ fn visitor_of(mut facts: ServerFacts, scopes: Option<&[&str]>) -> Visitor {
 
 fn caller(scopes: &[&str]) -> Arc<Principal> {
     let mut principal = Principal::new("ada");
-    principal.scopes = scopes.iter().map(|it| (*it).to_owned()).collect();
+    principal.scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
     Arc::new(principal)
 }
 
@@ -65,7 +65,7 @@ fn listed(visitor: &mut Visitor, method: &str, list: &str) -> Vec<String> {
         let id = visitor.modern(method, params);
         let result = &visitor.reply(id).json()["result"];
         let entries = result[list].as_array().unwrap().iter();
-        names.extend(entries.map(|it| it["name"].as_str().unwrap().to_owned()));
+        names.extend(entries.map(|entry| entry["name"].as_str().unwrap().to_owned()));
         match result["nextCursor"].clone() {
             Value::Null => return names,
             next => params = json!({ "cursor": next }),
@@ -135,7 +135,7 @@ fn subscriptions_need_the_scopes_of_their_resource() {
             visitor.handle(EndpointInput::Updated(uri));
         }
         let sent = visitor.reply(id).messages();
-        sent.iter().filter(|it| it["method"] == "notifications/resources/updated").count()
+        sent.iter().filter(|message| message["method"] == "notifications/resources/updated").count()
     };
     assert_eq!(updates(&mut visitor(Some(&["books:read"]))), 0);
     assert_eq!(updates(&mut visitor(Some(&["admin"]))), 2);

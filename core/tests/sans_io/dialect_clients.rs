@@ -52,7 +52,7 @@ fn ask(pair: &mut Pair, method: &str, params: &Value) -> Value {
 }
 
 fn sent(pair: &Pair) -> Vec<Value> {
-    let ours = pair.wire.iter().filter_map(|it| match it {
+    let ours = pair.wire.iter().filter_map(|sent| match sent {
         Sent::ByClient(frame) => Some(serde_json::from_str(frame).unwrap()),
         Sent::ByServer(_) => None,
     });
@@ -71,7 +71,11 @@ fn everything_comes_in_the_newest_vocabulary() {
     );
     let resources = ask(&mut pair, "resources/list", &json!({}));
     let uris = |list: &Value, key: &str| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|it| it[key].as_str().unwrap().to_owned()).collect()
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry[key].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(
         uris(&resources["resources"], "uri"),
@@ -93,7 +97,7 @@ fn everything_comes_in_the_newest_vocabulary() {
         ask(&mut pair, "prompts/get", &json!({"name": "greet", "arguments": {"name": "Ada"}}));
     assert_eq!(greeting["messages"][0]["content"]["text"], "Greet Ada, warm.");
     assert_eq!(ask(&mut pair, "ping", &json!({})), json!({}));
-    let names: Vec<_> = sent(&pair).iter().map(|it| it["method"].clone()).collect();
+    let names: Vec<_> = sent(&pair).iter().map(|message| message["method"].clone()).collect();
     assert_eq!(
         names,
         [
@@ -174,7 +178,7 @@ impl Alone {
 }
 
 fn frames(outputs: Vec<Output>) -> Vec<Value> {
-    let sent = outputs.into_iter().filter_map(|it| match it {
+    let sent = outputs.into_iter().filter_map(|output| match output {
         Output::Send(frame) => Some(serde_json::from_slice(&frame).unwrap()),
         _ => None,
     });
@@ -258,7 +262,7 @@ fn bare_notifications_go_both_ways() {
     let run = pair.running[0].id;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
     pair.handle_server(service::Input::Handler(run, HandlerEvent::Progress(step)));
-    assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
+    assert!(matches!(pair.events.pop_front(), Some(Output::Progress(told, _)) if told == key));
     pair.handle_server(service::Input::Components(
         Arc::new(fixture::components_in(vec![Dialect::Bare])),
         vec![ListKind::Tools],
@@ -268,12 +272,12 @@ fn bare_notifications_go_both_ways() {
     assert!(pair.running.is_empty(), "it was cancelled");
     let roots = MethodName::parse("notifications/roots/list_changed");
     pair.handle_client(Input::Notify { method: roots, params: "{}" });
-    let names: Vec<_> = sent(&pair).iter().map(|it| it["method"].clone()).collect();
+    let names: Vec<_> = sent(&pair).iter().map(|message| message["method"].clone()).collect();
     assert_eq!(
         names,
         ["initialize", "initialized", "ping", "tools/call", "cancelled", "roots/list_changed"]
     );
-    let prefixed = pair.wire.iter().any(|it| match it {
+    let prefixed = pair.wire.iter().any(|sent| match sent {
         Sent::ByClient(frame) | Sent::ByServer(frame) => frame.contains("notifications/"),
     });
     assert!(!prefixed, "{:?}", pair.wire);

@@ -180,7 +180,7 @@ fn a_subscription_that_falls_behind_ends_its_stream() {
     }
     let reply = visitor.reply(id);
     assert!(reply.complete);
-    let sent: Vec<_> = reply.messages().iter().map(|it| it["method"].clone()).collect();
+    let sent: Vec<_> = reply.messages().iter().map(|message| message["method"].clone()).collect();
     assert_eq!(
         sent,
         [

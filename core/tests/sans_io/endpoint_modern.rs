@@ -91,7 +91,7 @@ fn a_quiet_answer_becomes_a_stream_after_fifteen_seconds_and_carries_comments() 
     visitor.advance(Duration::from_secs(4));
     assert!(visitor.reply(id).is_stream());
     visitor.advance(Duration::from_secs(30));
-    let comments = visitor.reply(id).body.lines().filter(|it| it.starts_with(':')).count();
+    let comments = visitor.reply(id).body.lines().filter(|line| line.starts_with(':')).count();
     assert!((3..=5).contains(&comments), "{comments} in 45 s");
     visitor.finish(Ok(Reply::Text("done".into())));
     assert_eq!(visitor.reply(id).messages().len(), 1);
@@ -186,7 +186,10 @@ fn a_subscription_is_acknowledged_filtered_and_ended() {
                 "{message}"
             );
         }
-        messages.iter().map(|it| it["method"].as_str().unwrap_or("result").to_owned()).collect()
+        messages
+            .iter()
+            .map(|message| message["method"].as_str().unwrap_or("result").to_owned())
+            .collect()
     };
     let acknowledged = "notifications/subscriptions/acknowledged";
     assert_eq!(methods(&visitor, prompts), [acknowledged]);

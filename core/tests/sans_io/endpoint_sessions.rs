@@ -93,10 +93,11 @@ fn a_message_goes_on_one_stream_only() {
     change(&mut visitor);
     visitor.handle(EndpointInput::Handler(running, HandlerEvent::Progress(step(1.0))));
     visitor.finish(Ok(Reply::Text("done".into())));
-    let sent: usize = [first, second].iter().map(|it| visitor.reply(*it).messages().len()).sum();
+    let sent: usize =
+        [first, second].iter().map(|stream| visitor.reply(*stream).messages().len()).sum();
     assert_eq!(sent, 1);
     let methods: Vec<_> =
-        visitor.reply(call).messages().iter().map(|it| it["method"].clone()).collect();
+        visitor.reply(call).messages().iter().map(|message| message["method"].clone()).collect();
     assert_eq!(methods, [json!("notifications/progress"), Value::Null]);
 }
 
@@ -182,7 +183,7 @@ fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let (one, two) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
-    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
+    let calls: Vec<_> = visitor.runs.iter().map(|run| run.id).collect();
     for (call, amount) in [(calls[0], 1.0), (calls[1], 1.0), (calls[0], 2.0)] {
         visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(amount))));
     }
@@ -201,7 +202,8 @@ fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
         HandlerEvent::Done(Ok(Reply::Text("one".into()))),
     ));
     let messages = visitor.reply(resumed).messages();
-    let seen: Vec<_> = messages.iter().map(|it| it["params"]["progress"].clone()).collect();
+    let seen: Vec<_> =
+        messages.iter().map(|message| message["params"]["progress"].clone()).collect();
     assert_eq!(seen, [json!(2), json!(3), Value::Null], "{messages:?}");
     assert!(visitor.reply(resumed).complete);
     // The completed part can still be read again; the other stream is unaffected.
@@ -210,7 +212,7 @@ fn disconnecting_does_not_cancel_and_streams_can_be_resumed() {
     assert!(visitor.reply(again).complete);
     assert_eq!(visitor.reply(two).messages().len(), 1);
     let mut events = visitor.reply(resumed).events().split_off(1);
-    events.extend([one, two].iter().flat_map(|it| visitor.reply(*it).events()));
+    events.extend([one, two].iter().flat_map(|call| visitor.reply(*call).events()));
     let mut ids: Vec<_> = events.into_iter().map(|(id, _)| id).collect();
     let count = ids.len();
     ids.sort();
@@ -234,7 +236,7 @@ fn a_handler_may_close_its_stream_for_polling() {
         reply.complete && reply.body.contains("retry: 100") || reply.body.contains("retry:100")
     );
     let primed =
-        reply.body.lines().find_map(|it| it.strip_prefix("id:")).unwrap().trim().to_owned();
+        reply.body.lines().find_map(|line| line.strip_prefix("id:")).unwrap().trim().to_owned();
     visitor.finish(Ok(Reply::Text("late".into())));
     let polled = visitor.get(&session, &primed);
     assert_eq!(visitor.reply(polled).messages()[0]["result"]["content"][0]["text"], "late");
@@ -306,7 +308,7 @@ fn answers_are_read_even_at_the_limit_of_pending_requests() {
     let mut visitor = with(config);
     let session = visitor.open("2025-11-25", json!({"roots": {}}));
     let (one, _) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
-    let calls: Vec<_> = visitor.runs.iter().map(|it| it.id).collect();
+    let calls: Vec<_> = visitor.runs.iter().map(|run| run.id).collect();
     assert!(visitor.endpoint.is_full());
     visitor.handle(EndpointInput::Handler(
         calls[0],
@@ -371,7 +373,7 @@ fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
         })
         .collect();
     let resumed: Vec<_> = broken.iter().map(|event| visitor.get(&session, event)).collect();
-    let statuses: Vec<_> = resumed.iter().map(|it| visitor.reply(*it).status).collect();
+    let statuses: Vec<_> = resumed.iter().map(|stream| visitor.reply(*stream).status).collect();
     assert_eq!(statuses, [200, 200, 503]);
     assert_eq!(visitor.reply(resumed[2]).header("retry-after"), "1");
     // A client that resumes a stream replaces the previous connection.

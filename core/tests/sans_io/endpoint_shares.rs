@@ -43,8 +43,8 @@ fn sessions_that_were_never_used_end_first_when_the_table_is_full() {
     assert!(is_open(&mut visitor, &used));
     let flood: Vec<String> = (0..10).map(|_| open(&mut visitor)).collect();
     let (last, gone) = flood.split_at(8);
-    assert!(!last.iter().any(|it| is_open(&mut visitor, it)));
-    assert!(gone.iter().all(|it| is_open(&mut visitor, it)), "the newest two");
+    assert!(!last.iter().any(|session| is_open(&mut visitor, session)));
+    assert!(gone.iter().all(|session| is_open(&mut visitor, session)), "the newest two");
     assert!(is_open(&mut visitor, &used));
     // All three have been used now.
     assert_eq!(initialize(&mut visitor, 1), None);
@@ -82,7 +82,7 @@ fn check_shares_of_sessions(become_client: fn(&mut Visitor, u8)) {
     }
     assert_eq!(initialize(&mut visitor, 1), None, "half of them is its share");
     become_client(&mut visitor, 1);
-    let left: Vec<bool> = greedy.iter().map(|it| is_open(&mut visitor, it)).collect();
+    let left: Vec<bool> = greedy.iter().map(|session| is_open(&mut visitor, session)).collect();
     assert_eq!(left, [false, false, true, true], "those idle for longest have ended");
 }
 
@@ -107,17 +107,17 @@ fn a_client_whose_sessions_are_all_connected_does_not_lock_others_out() {
         let greedy = connect(&mut visitor, 4);
         become_client(&mut visitor, 2);
         let idle: Vec<String> = (0..2).map(|_| initialize(&mut visitor, 1).unwrap()).collect();
-        assert!(idle.iter().all(|it| is_open(&mut visitor, it)));
+        assert!(idle.iter().all(|session| is_open(&mut visitor, session)));
         become_client(&mut visitor, 3);
         let third = initialize(&mut visitor, 1).expect("another client has an idle session");
         assert!(is_open(&mut visitor, &third));
         become_client(&mut visitor, 2);
-        let left: Vec<bool> = idle.iter().map(|it| is_open(&mut visitor, it)).collect();
+        let left: Vec<bool> = idle.iter().map(|session| is_open(&mut visitor, session)).collect();
         assert_eq!(left, [false, true]);
         become_client(&mut visitor, 4);
         assert!(initialize(&mut visitor, 1).is_some(), "the largest has no idle one");
         become_client(&mut visitor, 1);
-        let left: Vec<bool> = greedy.iter().map(|it| is_open(&mut visitor, it)).collect();
+        let left: Vec<bool> = greedy.iter().map(|session| is_open(&mut visitor, session)).collect();
         assert_eq!(left, [false, true, true, true]);
     }
 }
@@ -127,7 +127,7 @@ fn sessions_are_limited_by_the_bytes_that_their_clients_say_about_themselves() {
     let mut visitor = with(EndpointConfig::default());
     let open: Vec<Option<String>> = (0..1_200).map(|_| initialize(&mut visitor, 60_000)).collect();
     assert!(open.iter().all(Option::is_some));
-    let open = open.iter().flatten().filter(|it| is_open(&mut visitor, it)).count();
+    let open = open.iter().flatten().filter(|session| is_open(&mut visitor, session)).count();
     assert!((1_000..1_150).contains(&open), "{open}");
 }
 
@@ -143,7 +143,7 @@ fn check_shares_of_slots(become_client: fn(&mut Visitor, u8)) {
     let mut visitor = with(config);
     let call = |visitor: &mut Visitor| {
         let id = visitor.modern("tools/call", json!({"name": "wait", "arguments": {}}));
-        visitor.replies.get(&id).map_or(0, |it| it.status)
+        visitor.replies.get(&id).map_or(0, |reply| reply.status)
     };
     become_client(&mut visitor, 1);
     let statuses = [0; 6].map(|_| call(&mut visitor));

@@ -350,11 +350,11 @@ impl Model {
     /// Moves the clock. Every deadline on the way is kept, and none stays behind.
     fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some(due) = self.endpoint.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.endpoint.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle(EndpointInput::Tick);
             let next = self.endpoint.deadline();
-            assert!(next.is_none_or(|it| it > self.now), "a deadline was missed");
+            assert!(next.is_none_or(|deadline| deadline > self.now), "a deadline was missed");
         }
         self.now = end;
     }
@@ -418,7 +418,7 @@ impl Model {
 
     fn receive(&mut self, connection: ConnectionId, frame: &[u8]) {
         let said: Value = serde_json::from_slice(frame).unwrap();
-        let Some(peer) = self.peers.iter_mut().find(|it| it.connection == connection) else {
+        let Some(peer) = self.peers.iter_mut().find(|peer| peer.connection == connection) else {
             panic!("a frame for a closed connection: {said}");
         };
         match (said["method"].as_str(), said.get("id")) {

@@ -36,8 +36,8 @@ fn done(server: &mut Server, run: &Run) {
 
 fn messages(said: &[Value]) -> Vec<&Value> {
     said.iter()
-        .filter(|it| it["method"] == "notifications/message")
-        .map(|it| &it["params"])
+        .filter(|message| message["method"] == "notifications/message")
+        .map(|message| &message["params"])
         .collect()
 }
 
@@ -66,7 +66,9 @@ fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
     let said = std::mem::take(&mut server.sent);
     assert_eq!(messages(&said).len(), 1_000);
     // A hundred more after a second, with a notice of the suppressed ones.
-    assert!(server.deadline().is_some_and(|it| it == server.now + Duration::from_secs(1)));
+    assert!(
+        server.deadline().is_some_and(|deadline| deadline == server.now + Duration::from_secs(1))
+    );
     server.now += Duration::from_secs(1);
     server.handle(Input::Tick);
     let notices = server.next_sent()["params"].clone();
@@ -186,7 +188,7 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
             server.handle(Input::Handler(run.id, HandlerEvent::Progress(step)));
         }
         let notices: Vec<_> =
-            server.sent.drain(..).map(|it| it["params"]["progress"].clone()).collect();
+            server.sent.drain(..).map(|message| message["params"]["progress"].clone()).collect();
         assert_eq!(notices, [json!(1), json!(3), json!(3.5)]);
         let report = server.reports.pop().unwrap();
         assert_eq!(

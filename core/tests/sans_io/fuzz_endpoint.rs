@@ -134,8 +134,8 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
             let known: Vec<String> = visitor
                 .replies
                 .values()
-                .map(|it| it.header("mcp-session-id").to_owned())
-                .filter(|it| !it.is_empty())
+                .map(|reply| reply.header("mcp-session-id").to_owned())
+                .filter(|session| !session.is_empty())
                 .collect();
             let session = known.get(*session).cloned().unwrap_or_else(|| "-".into());
             let last = format!("{}-{}", last_event / 2, last_event % 2 + 1);
@@ -151,7 +151,7 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
                 ("last-event-id", if *last_event < 4 { &last } else { "-" }),
             ];
             headers.retain(|(_, value)| {
-                *value != "-" && value.bytes().all(|it| it.is_ascii_graphic() || it == b' ')
+                *value != "-" && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
             });
             sent.push(visitor.send(METHODS[*method], PATHS[*path], &headers, &text));
         }
@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(visitor.endpoint.in_flight(), 0);
         let gone: Vec<u64> = acts
             .iter()
-            .filter_map(|it| if let Act::Gone(at) = it { sent.get(*at).copied() } else { None })
+            .filter_map(|act| if let Act::Gone(at) = act { sent.get(*at).copied() } else { None })
             .collect();
         for id in &sent {
             prop_assert!(gone.contains(id) || visitor.replies.contains_key(id), "{} was not answered", id);

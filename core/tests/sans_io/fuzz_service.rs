@@ -98,7 +98,8 @@ enum Mutation {
 }
 
 fn line() -> impl Strategy<Value = Line> {
-    let frame = (0..FRAMES.len()).prop_map(|it| FRAMES[it].replace("MODERN", MODERN).into_bytes());
+    let frame =
+        (0..FRAMES.len()).prop_map(|index| FRAMES[index].replace("MODERN", MODERN).into_bytes());
     let place = any::<Index>;
     let mutation = prop_oneof![
         (place(), 1_usize..12).prop_map(|(at, count)| Mutation::Remove(at, count)),
@@ -119,7 +120,7 @@ fn line() -> impl Strategy<Value = Line> {
         4 => frame.clone(),
         6 => (frame, vec(mutation, 1..4)).prop_map(|(frame, mutations)| mutations.iter().fold(frame, mutate)),
     ]
-    .prop_map(|line| Line(line.into_iter().filter(|it| *it != b'\n').collect()))
+    .prop_map(|line| Line(line.into_iter().filter(|byte| *byte != b'\n').collect()))
 }
 
 fn mutate(mut line: Vec<u8>, mutation: &Mutation) -> Vec<u8> {
@@ -217,15 +218,16 @@ struct Shell {
 impl Shell {
     fn new(answers: Vec<u8>) -> Self {
         static OFFERS: [OnceLock<Arc<Components>>; 2] = [const { OnceLock::new() }; 2];
-        let passes = answers.first().is_some_and(|it| it % 2 == 1);
+        let passes = answers.first().is_some_and(|answer| answer % 2 == 1);
         let components = OFFERS[usize::from(passes)].get_or_init(|| {
             let mut components = fixture::components_in(gudgeon::protocol::Dialect::ALL.to_vec());
             // Every request but those that tell whether it still serves passes middleware, which answers as the test likes.
             if passes {
                 let handler = components.tools.find("echo").unwrap().handler.clone();
-                let methods =
-                    Method::ALL.iter().filter(|it| !matches!(it, Method::Ping | Method::Discover));
-                let methods = methods.map(|it| it.as_str()).chain(["acme/echo", "no/such"]);
+                let methods = Method::ALL
+                    .iter()
+                    .filter(|method| !matches!(method, Method::Ping | Method::Discover));
+                let methods = methods.map(|method| method.as_str()).chain(["acme/echo", "no/such"]);
                 components.set_middleware(Some(Middleware::new(handler, methods, false)));
             }
             Arc::new(components)
@@ -250,14 +252,16 @@ impl Shell {
         let replies = self.exchange(Input::Frame(line));
         let text = std::str::from_utf8(line).unwrap_or("no UTF-8");
         if text.trim_ascii_start().starts_with('[') {
-            let refused = replies.iter().any(|it| it.starts_with('{') && it.contains(r#""error""#));
+            let refused =
+                replies.iter().any(|reply| reply.starts_with('{') && reply.contains(r#""error""#));
             if refused {
                 self.expected += replies.len();
             } else {
                 let members = serde_json::from_str::<Vec<&RawValue>>(text).unwrap_or_default();
-                self.expected += members.iter().filter(|it| expects_reply(it.get())).count();
+                self.expected +=
+                    members.iter().filter(|member| expects_reply(member.get())).count();
                 self.withdrawn +=
-                    members.iter().filter(|it| it.get().contains("cancelled")).count();
+                    members.iter().filter(|member| member.get().contains("cancelled")).count();
             }
             return;
         }
@@ -288,7 +292,7 @@ impl Shell {
                     if batch.is_err() && frame.starts_with(r#"{"jsonrpc":"2.0","method":""#) {
                         continue;
                     }
-                    self.replied += batch.map_or(1, |it| it.len());
+                    self.replied += batch.map_or(1, |members| members.len());
                     replies.push(frame);
                 }
                 Output::Effect(Effect::Run(run)) => self.run(&run),
@@ -391,9 +395,10 @@ fn expects_reply(text: &str) -> bool {
 }
 
 fn is_notification(members: &BTreeMap<String, &RawValue>) -> bool {
-    let is_string =
-        |name| members.get(name).is_some_and(|it| serde_json::from_str::<String>(it.get()).is_ok());
-    members.get("jsonrpc").is_some_and(|it| it.get() == r#""2.0""#) && is_string("method")
+    let is_string = |name| {
+        members.get(name).is_some_and(|value| serde_json::from_str::<String>(value.get()).is_ok())
+    };
+    members.get("jsonrpc").is_some_and(|value| value.get() == r#""2.0""#) && is_string("method")
 }
 
 /// The id of a well-formed request, as it is written.
@@ -401,6 +406,6 @@ fn request_id(text: &str) -> Option<&str> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
     let id = members.get("id")?.get();
     let is_id =
-        id.starts_with('"') || id.trim_start_matches('-').bytes().all(|it| it.is_ascii_digit());
+        id.starts_with('"') || id.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
     (is_id && is_notification(&members)).then_some(id)
 }

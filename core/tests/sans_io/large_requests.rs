@@ -38,7 +38,7 @@ impl Host {
         let plain = r#"{"type":"object"}"#;
         for (name, input, output) in [("reads", strong, None), ("writes", plain, Some(strong))] {
             let mut tool = Tool::new(name, json::raw(input.into()));
-            tool.output_schema = output.map(|it| json::raw(it.into()));
+            tool.output_schema = output.map(|schema| json::raw(schema.into()));
             components.tools.add(RegisteredTool::new(tool, kept(name)).unwrap(), true).unwrap();
         }
         let now = Instant::now();
@@ -88,8 +88,8 @@ impl Host {
                 Output::Effect(Effect::Report(text)) => self.reports.push(text),
                 Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
                     outcome
-                        .map(|it| serde_json::from_str(it.get()).unwrap())
-                        .map_err(|it| it.message),
+                        .map(|result| serde_json::from_str(result.get()).unwrap())
+                        .map_err(|error| error.message),
                 ),
                 other => panic!("{other:?}"),
             }

@@ -60,8 +60,8 @@ fn modules_depend_downwards() {
             for above in &LAYERS[rank + 1..] {
                 let crosses = [format!("crate::{above}::"), format!("crate::{above}}}")]
                     .iter()
-                    .any(|it| source.contains(it))
-                    || imports(&source).iter().any(|it| it == above);
+                    .any(|spelling| source.contains(spelling))
+                    || imports(&source).iter().any(|module| module == above);
                 assert!(!crosses, "{} uses {above}, a layer above its own", path.display());
             }
         }
@@ -73,14 +73,14 @@ fn the_library_lists_its_modules_in_this_order() {
     let source = fs::read_to_string(root().join("lib.rs")).unwrap();
     let listed = source
         .lines()
-        .filter_map(|it| it.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .filter(|it| !SURFACE.contains(it));
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .filter(|name| !SURFACE.contains(name));
     assert_eq!(listed.collect::<Vec<_>>(), LAYERS);
 }
 
 #[test]
 fn layers_below_the_drivers_have_no_io_clock_or_randomness() {
-    for layer in LAYERS.iter().take_while(|it| **it != FIRST_WITH_IO) {
+    for layer in LAYERS.iter().take_while(|layer| **layer != FIRST_WITH_IO) {
         for path in files(layer) {
             let source = code(&path);
             for outside in OUTSIDE {
@@ -92,7 +92,7 @@ fn layers_below_the_drivers_have_no_io_clock_or_randomness() {
 
 #[test]
 fn only_wire_and_session_know_that_revisions_differ() {
-    for layer in LAYERS.iter().filter(|it| !["protocol", "wire", "session"].contains(it)) {
+    for layer in LAYERS.iter().filter(|layer| !["protocol", "wire", "session"].contains(layer)) {
         for path in files(layer) {
             let comparisons = ["revision>", "revision<", "revision==", "Revision::V20", ".era()"];
             assert_has_none(&path, &comparisons);
@@ -131,19 +131,19 @@ fn imports(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     for block in source.split("usecrate::{").skip(1) {
         let (mut depth, mut name) = (0, String::new());
-        for it in block.chars() {
-            match it {
+        for letter in block.chars() {
+            match letter {
                 '{' => depth += 1,
                 '}' if depth == 0 => break,
                 '}' => depth -= 1,
                 ',' if depth == 0 => names.push(std::mem::take(&mut name)),
-                it if depth == 0 => name.push(it),
+                letter if depth == 0 => name.push(letter),
                 _ => (),
             }
         }
         names.push(name);
     }
-    names.into_iter().map(|it| it.split("::").next().unwrap_or_default().to_owned()).collect()
+    names.into_iter().map(|name| name.split("::").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// A file's code without comments, white space and unit tests.
@@ -151,8 +151,8 @@ fn code(path: &Path) -> String {
     let source = fs::read_to_string(path).unwrap();
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let source = source.split("#[cfg(all(test").next().unwrap();
-    let lines = source.lines().filter(|it| !it.trim_start().starts_with("//"));
-    lines.flat_map(str::chars).filter(|it| !it.is_whitespace()).collect()
+    let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(str::chars).filter(|letter| !letter.is_whitespace()).collect()
 }
 
 fn files(layer: &str) -> Vec<PathBuf> {
@@ -168,13 +168,13 @@ fn files(layer: &str) -> Vec<PathBuf> {
 /// Finds the files with this ending, except unit tests and what these share.
 fn collect(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    for path in entries.map(|it| it.unwrap().path()) {
+    for path in entries.map(|entry| entry.unwrap().path()) {
         if path.ends_with("tests") || path.ends_with("tests.rs") {
             continue;
         }
         if path.is_dir() {
             collect(&path, ending, found);
-        } else if path.extension().is_some_and(|it| it == ending) {
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             found.push(path);
         }
     }

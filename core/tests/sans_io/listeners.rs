@@ -190,7 +190,7 @@ fn completions_and_methods_return_no_questions() {
                 assert_eq!(server.next_sent()["method"], "roots/list");
             }
             server.done(&run, Ok(Reply::Questions(asked.clone())));
-            server.sent.retain(|it| it["id"] == 1);
+            server.sent.retain(|message| message["id"] == 1);
             let reply = server.next_sent();
             assert_eq!(
                 reply["error"]["message"],

@@ -18,7 +18,7 @@ fn server(keys: &[&str]) -> Visitor {
     let mut components = fixture::components();
     let facts = Arc::make_mut(&mut components.server);
     facts.page_size = 3;
-    facts.request_state_keys = keys.iter().map(|it| it.as_bytes().to_vec()).collect();
+    facts.request_state_keys = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
     Visitor::new(components, EndpointConfig::default())
 }
 
@@ -40,13 +40,14 @@ fn pages_follow_one_another_to_the_end() {
         let result = list(&mut visitor, "tools/list", &cursor)["result"].clone();
         let tools = result["tools"].as_array().unwrap();
         assert!((1..=3).contains(&tools.len()));
-        names.extend(tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()));
+        names.extend(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
         cursor = result["nextCursor"].clone();
         if cursor.is_null() {
             break;
         }
     }
-    let whole: Vec<_> = fixture::components().tools.iter().map(|it| it.tool.name.clone()).collect();
+    let whole: Vec<_> =
+        fixture::components().tools.iter().map(|registered| registered.tool.name.clone()).collect();
     assert_eq!(names, whole);
 }
 
@@ -263,7 +264,7 @@ fn a_meta_that_is_no_object_is_the_handlers_mistake_and_null_is_none() {
             let name = "io.modelcontextprotocol/serverInfo";
             assert!(said["result"]["_meta"][name].is_object(), "{method}: {said}");
         }
-        assert!(visitor.reports.iter().all(|it| it.contains("\"_meta\" is not an object")));
+        assert!(visitor.reports.iter().all(|report| report.contains("\"_meta\" is not an object")));
         let id = visitor.modern("tools/call", json!({"name": "content", "arguments": {}}));
         let raised = Failure::Tool { message: "No.".into(), meta: Some(to_raw(&meta)) };
         visitor.finish(Err(raised));

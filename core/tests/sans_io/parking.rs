@@ -133,7 +133,7 @@ fn a_second_retry_joins_the_first_while_it_runs_and_gets_the_same_reply() {
     assert!(server.runs.is_empty());
     done(&mut server, &run, "once");
     let mut replies = [server.next_sent(), server.next_sent()];
-    replies.sort_by_key(|it| it["id"].as_u64());
+    replies.sort_by_key(|reply| reply["id"].as_u64());
     assert_eq!(replies.each_ref().map(text), [(2, "once"), (3, "once")]);
     // Later it is a replay.
     server.receive(&retry(4, "tool", &state, &json!({"a": yes()})));
@@ -368,8 +368,8 @@ fn questions_of_a_suspended_handler_are_checked_and_counted() {
 #[test]
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
-        Server::with_components(RoundLimits::default(), |it| {
-            it.add(Definition::Method("tools/call".into()), kept(Handler::Plain)).unwrap();
+        Server::with_components(RoundLimits::default(), |components| {
+            components.add(Definition::Method("tools/call".into()), kept(Handler::Plain)).unwrap();
         })
     };
     let (mut first, mut second) = (replacing(), replacing());
@@ -390,8 +390,12 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
 
 #[test]
 fn middleware_that_asks_around_a_rejected_request_is_resumed() {
-    let mut server = Server::with_components(RoundLimits::default(), |it| {
-        it.set_middleware(Some(Middleware::new(kept(Handler::Plain), ["tools/call"], false)));
+    let mut server = Server::with_components(RoundLimits::default(), |components| {
+        components.set_middleware(Some(Middleware::new(
+            kept(Handler::Plain),
+            ["tools/call"],
+            false,
+        )));
     });
     let (run, state) = asked(&mut server, 1, "nowhere", &["a"]);
     server.receive(&retry(2, "nowhere", &state, &json!({"a": yes()})));

@@ -171,7 +171,7 @@ fn pages_stay_consistent_while_entries_change() {
     }
     let page = |components: &Components, after: Option<u64>| {
         let page = components.tools.page(after, 2, &Visibility::everything());
-        (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
+        (page.items.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>(), page.next)
     };
     let (first, after) = page(&components, None);
     assert_eq!(first, ["a", "b"]);
@@ -203,9 +203,11 @@ fn a_page_is_serialized_once_per_change() {
     assert!(!Arc::ptr_eq(&first.spellings, &page(&components, Some(1), 2).spellings));
     assert_eq!(page(&components, None, 1).items.len(), 1, "another size is another page");
     let changes: [fn(&mut Components); 4] = [
-        |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
-        |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
-        |it| it.tools.remove("c").unwrap(),
+        |components| {
+            components.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap();
+        },
+        |components| assert!(components.tools.set_enabled(&["a".into()], &[], false).unwrap()),
+        |components| components.tools.remove("c").unwrap(),
         |components| {
             drop(
                 components
@@ -221,7 +223,7 @@ fn a_page_is_serialized_once_per_change() {
         change(&mut components);
         let after = page(&components, None, 2);
         assert!(!Arc::ptr_eq(&before.spellings, &after.spellings));
-        titles.push(after.items.iter().map(|it| it.name.clone()).collect::<String>());
+        titles.push(after.items.iter().map(|tool| tool.name.clone()).collect::<String>());
     }
     assert_eq!(titles, ["ab", "bc", "b", "bd"]);
 }

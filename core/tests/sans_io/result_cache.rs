@@ -41,30 +41,33 @@ fn fresh(ttl: impl Into<Value>) -> Value {
 
 #[test]
 fn a_result_is_fresh_until_its_time_is_over() {
-    let mut it = Clocked::new();
-    it.store(Method::ListTools, "{}", &fresh(1_000));
-    it.now += Duration::from_millis(999);
-    let cached = it.cache.get(it.now, Method::ListTools, "{}").expect("is fresh");
+    let mut clocked = Clocked::new();
+    clocked.store(Method::ListTools, "{}", &fresh(1_000));
+    clocked.now += Duration::from_millis(999);
+    let cached = clocked.cache.get(clocked.now, Method::ListTools, "{}").expect("is fresh");
     assert_eq!(serde_json::from_str::<Value>(cached.get()).expect("JSON"), fresh(1_000));
-    it.now += Duration::from_millis(1);
-    assert!(!it.has(Method::ListTools, "{}"), "Freshness Calculation: now < t_received + ttlMs");
+    clocked.now += Duration::from_millis(1);
+    assert!(
+        !clocked.has(Method::ListTools, "{}"),
+        "Freshness Calculation: now < t_received + ttlMs"
+    );
 }
 
 #[test]
 fn a_result_serves_the_method_and_params_of_its_request_only() {
-    let mut it = Clocked::new();
-    it.store(Method::ReadResource, r#"{"uri":"a:/b"}"#, &fresh(1_000));
-    assert!(it.has(Method::ReadResource, r#"{"uri":"a:/b"}"#));
-    assert!(!it.has(Method::ReadResource, r#"{"uri":"a:/c"}"#));
-    assert!(!it.has(Method::ListResources, r#"{"uri":"a:/b"}"#));
-    it.store(Method::ReadResource, r#"{"uri":"a:/b"}"#, &fresh(5_000));
-    it.now += Duration::from_secs(2);
-    assert!(it.has(Method::ReadResource, r#"{"uri":"a:/b"}"#), "the newer result replaced it");
+    let mut clocked = Clocked::new();
+    clocked.store(Method::ReadResource, r#"{"uri":"a:/b"}"#, &fresh(1_000));
+    assert!(clocked.has(Method::ReadResource, r#"{"uri":"a:/b"}"#));
+    assert!(!clocked.has(Method::ReadResource, r#"{"uri":"a:/c"}"#));
+    assert!(!clocked.has(Method::ListResources, r#"{"uri":"a:/b"}"#));
+    clocked.store(Method::ReadResource, r#"{"uri":"a:/b"}"#, &fresh(5_000));
+    clocked.now += Duration::from_secs(2);
+    assert!(clocked.has(Method::ReadResource, r#"{"uri":"a:/b"}"#), "the newer result replaced it");
 }
 
 #[test]
 fn what_the_server_does_not_allow_to_reuse_is_not_stored() {
-    let mut it = Clocked::new();
+    let mut clocked = Clocked::new();
     for result in [
         fresh(0),
         fresh(-1),
@@ -76,11 +79,11 @@ fn what_the_server_does_not_allow_to_reuse_is_not_stored() {
         json!({"resultType": "task", "ttlMs": 1_000}),
         json!([]),
     ] {
-        it.store(Method::ListTools, "{}", &result);
-        assert!(!it.has(Method::ListTools, "{}"), "{result}");
+        clocked.store(Method::ListTools, "{}", &result);
+        assert!(!clocked.has(Method::ListTools, "{}"), "{result}");
     }
-    it.store(Method::ListTools, "{}", &fresh(u64::MAX));
-    assert!(it.has(Method::ListTools, "{}"), "a time beyond the clock's range is a long one");
+    clocked.store(Method::ListTools, "{}", &fresh(u64::MAX));
+    assert!(clocked.has(Method::ListTools, "{}"), "a time beyond the clock's range is a long one");
 }
 
 #[test]
@@ -92,48 +95,52 @@ fn a_change_removes_what_it_makes_out_of_date() {
         (Change::List(ListKind::Resources), &[ListResources, ListResourceTemplates, ReadResource]),
         (Change::Updated("a:/b/part".into()), &[ReadResource]),
     ] {
-        let mut it = Clocked::new();
+        let mut clocked = Clocked::new();
         let all = LISTS.into_iter().chain([ReadResource]);
-        all.clone().for_each(|method| it.store(method, "{}", &fresh(1_000)));
-        it.cache.changed(&change);
+        all.clone().for_each(|method| clocked.store(method, "{}", &fresh(1_000)));
+        clocked.cache.changed(&change);
         for method in all {
-            assert_eq!(it.has(method, "{}"), !removed.contains(&method), "{change:?}, {method:?}");
+            assert_eq!(
+                clocked.has(method, "{}"),
+                !removed.contains(&method),
+                "{change:?}, {method:?}"
+            );
         }
     }
 }
 
 #[test]
 fn a_result_that_a_change_overtook_is_not_stored() {
-    let mut it = Clocked::new();
-    let sent = it.cache.version();
-    it.cache.changed(&Change::List(ListKind::Tools));
-    it.cache.store(it.now, sent, Method::ListTools, "{}", &raw(&fresh(1_000)));
-    assert!(!it.has(Method::ListTools, "{}"));
+    let mut clocked = Clocked::new();
+    let sent = clocked.cache.version();
+    clocked.cache.changed(&Change::List(ListKind::Tools));
+    clocked.cache.store(clocked.now, sent, Method::ListTools, "{}", &raw(&fresh(1_000)));
+    assert!(!clocked.has(Method::ListTools, "{}"));
 
-    let sent = it.cache.version();
-    it.cache.clear();
-    it.cache.store(it.now, sent, Method::ListTools, "{}", &raw(&fresh(1_000)));
-    assert!(!it.has(Method::ListTools, "{}"));
+    let sent = clocked.cache.version();
+    clocked.cache.clear();
+    clocked.cache.store(clocked.now, sent, Method::ListTools, "{}", &raw(&fresh(1_000)));
+    assert!(!clocked.has(Method::ListTools, "{}"));
 }
 
 #[test]
 fn a_server_can_not_fill_the_memory() {
-    let mut it = Clocked::new();
+    let mut clocked = Clocked::new();
     for n in 0..2_000 {
-        it.store(Method::ReadResource, &n.to_string(), &fresh(1_000 + n));
+        clocked.store(Method::ReadResource, &n.to_string(), &fresh(1_000 + n));
     }
-    let kept = (0..2_000).filter(|n| it.has(Method::ReadResource, &n.to_string()));
+    let kept = (0..2_000).filter(|n| clocked.has(Method::ReadResource, &n.to_string()));
     assert_eq!(kept.collect::<Vec<_>>(), (1_000..2_000).collect::<Vec<_>>(), "those fresh longest");
 
-    let mut it = Clocked::new();
+    let mut clocked = Clocked::new();
     let mut large = fresh(1_000);
     large["text"] = "x".repeat(1024 * 1024).into();
     for n in 0..40 {
-        it.store(Method::ReadResource, &format!("large {n}"), &large);
+        clocked.store(Method::ReadResource, &format!("large {n}"), &large);
     }
-    let kept = (0..40).filter(|n| it.has(Method::ReadResource, &format!("large {n}"))).count();
+    let kept = (0..40).filter(|n| clocked.has(Method::ReadResource, &format!("large {n}"))).count();
     assert_eq!(kept, 15, "16 of them are over 16 MiB");
     large["text"] = "x".repeat(17 * 1024 * 1024).into();
-    it.store(Method::ListTools, "{}", &large);
-    assert!(!it.has(Method::ListTools, "{}"), "one result is over the limit");
+    clocked.store(Method::ListTools, "{}", &large);
+    assert!(!clocked.has(Method::ListTools, "{}"), "one result is over the limit");
 }

@@ -166,7 +166,7 @@ fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#,
     );
     shell.finish(3, Ok(Reply::Text("4".into())));
-    let answered: Vec<_> = shell.sent.iter().map(|it| it["id"].as_u64().unwrap()).collect();
+    let answered: Vec<_> = shell.sent.iter().map(|reply| reply["id"].as_u64().unwrap()).collect();
     assert_eq!(answered, [1, 4]);
     shell.call(5, "narrow");
     assert_eq!(shell.runs.len(), 5, "all places are free again");
@@ -195,7 +195,8 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
     }
     assert!(shell.sent.is_empty());
     shell.receive(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    let methods: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    let methods: Vec<_> =
+        shell.sent.iter().map(|message| message["method"].as_str().unwrap()).collect();
     assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
 }
 
@@ -242,7 +243,8 @@ fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
     let mut shell = Shell::new(few);
     let kinds = vec![ListKind::Resources, ListKind::Prompts, ListKind::Tools];
     shell.handle(Input::Components(Arc::new(fixture::components()), kinds));
-    let methods: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    let methods: Vec<_> =
+        shell.sent.iter().map(|message| message["method"].as_str().unwrap()).collect();
     assert_eq!(methods, ["notifications/tools/list_changed"]);
     shell.receive(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
     assert_eq!(shell.sent[1]["result"]["resources"].as_array().unwrap().len(), 2);

@@ -15,25 +15,27 @@ fn methods<'a>(definitions: &'a Value, union: &str) -> BTreeSet<&'a str> {
     let members = match (definitions.get(union), &definitions[union]["anyOf"]) {
         (None, _) => return BTreeSet::new(),
         (Some(_), Value::Array(members)) => {
-            members.iter().map(|it| resolve(definitions, it)).collect()
+            members.iter().map(|member| resolve(definitions, member)).collect()
         }
         (Some(one), _) => vec![resolve(definitions, one)],
     };
     members
         .into_iter()
-        .map(|it| it["properties"]["method"]["const"].as_str().expect("a message names its method"))
+        .map(|schema| {
+            schema["properties"]["method"]["const"].as_str().expect("a message names its method")
+        })
         .collect()
 }
 
 fn resolve<'a>(definitions: &'a Value, schema: &'a Value) -> &'a Value {
-    match schema["$ref"].as_str().and_then(|it| it.rsplit('/').next()) {
+    match schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
         Some(name) => &definitions[name],
         None => schema,
     }
 }
 
 fn names(table: &[Method]) -> BTreeSet<&'static str> {
-    table.iter().map(|it| it.as_str()).collect()
+    table.iter().map(|method| method.as_str()).collect()
 }
 
 #[test]
@@ -67,13 +69,13 @@ fn every_method_belongs_to_some_revision() {
     let known: BTreeSet<&str> = Revision::ALL
         .into_iter()
         .map(Wire::of)
-        .flat_map(|it| {
+        .flat_map(|wire| {
             [
-                it.client_requests,
-                it.server_requests,
-                it.client_notifications,
-                it.server_notifications,
-                it.input_requests,
+                wire.client_requests,
+                wire.server_requests,
+                wire.client_notifications,
+                wire.server_notifications,
+                wire.input_requests,
             ]
         })
         .flat_map(names)

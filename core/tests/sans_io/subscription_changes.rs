@@ -60,6 +60,6 @@ fn pending_changes_precede_the_end_and_the_error_is_returned_once() {
     assert_eq!(take(&mut changes), [updated("a:/b")]);
     let mut changes = Changes::new(Interests::of(&everything()).unwrap());
     changes.end(Some(lost()));
-    assert!(matches!(changes.take(), Poll::Ready(Some(Err(it))) if it.message == "it broke"));
+    assert!(matches!(changes.take(), Poll::Ready(Some(Err(error))) if error.message == "it broke"));
     assert!(matches!(changes.take(), Poll::Ready(None)));
 }

@@ -22,7 +22,7 @@ fn since_2026_07_28_each_subscription_is_one_long_request() {
     );
     client.silent();
     client.feed(Input::Acknowledged(request, everything()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
     assert_eq!(client.machine.deadline(), None, "it may be silent for as long as it likes");
 
     let other = client.open(&SubscriptionFilter::default().tools());
@@ -37,7 +37,9 @@ fn since_2026_07_28_each_subscription_is_one_long_request() {
     client.silent();
 
     client.feed(Input::Close(key));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+    assert!(
+        matches!(client.rest.pop_front(), Some(Output::Cancel(cancelled)) if cancelled == request)
+    );
     client.feed(Input::Changed(Some(request), updated("a:/c")));
     client.silent();
 }
@@ -63,7 +65,9 @@ fn unacknowledged_parts_are_named_in_the_error() {
         let key = client.open(&everything());
         let request = client.asked(Method::Listen).0;
         client.feed(Input::Acknowledged(request, kept));
-        assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+        assert!(
+            matches!(client.rest.pop_front(), Some(Output::Cancel(cancelled)) if cancelled == request)
+        );
         let (ended, why) = client.ended();
         let why = why.unwrap();
         assert_eq!((ended, why.kind), (key, ErrorKind::Unsupported));
@@ -75,7 +79,8 @@ fn unacknowledged_parts_are_named_in_the_error() {
 #[test]
 fn many_uris_that_are_not_acknowledged_are_counted() {
     let mut client = Scripted::modern();
-    let filter = (0..9).fold(SubscriptionFilter::default(), |it, n| it.uri(format!("a:{n}")));
+    let filter =
+        (0..9).fold(SubscriptionFilter::default(), |filter, n| filter.uri(format!("a:{n}")));
     client.open(&filter);
     let request = client.asked(Method::Listen).0;
     client.feed(Input::Acknowledged(request, SubscriptionFilter::default()));
@@ -104,7 +109,9 @@ fn an_acknowledgment_that_does_not_come_is_a_timeout() {
     let key = client.open(&everything());
     let request = client.asked(Method::Listen).0;
     client.advance(TIMEOUT);
-    assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+    assert!(
+        matches!(client.rest.pop_front(), Some(Output::Cancel(cancelled)) if cancelled == request)
+    );
     let (ended, why) = client.ended();
     assert_eq!((ended, why.unwrap().kind), (key, ErrorKind::Timeout));
     client.silent();
@@ -132,7 +139,7 @@ fn a_subscription_that_ends_before_its_acknowledgement_counts_as_opened() {
     let key = client.open(&everything());
     let request = client.asked(Method::Listen).0;
     client.answer(request, Ok(done()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
     assert!(client.ended().1.is_none());
 }
 
@@ -153,7 +160,7 @@ fn a_broken_subscription_is_re_established_and_reports_everything_as_changed() {
     let request = client.asked(Method::Listen).0;
     client.feed(Input::Acknowledged(request, everything()));
     let all = [Change::List(ListKind::Tools), updated("a:/b"), updated("a:/c")];
-    assert_eq!(client.changes(), all.map(|it| (key, it)));
+    assert_eq!(client.changes(), all.map(|change| (key, change)));
 }
 
 #[test]
@@ -222,7 +229,7 @@ fn a_subscription_that_outlives_its_end_is_always_re_established() {
     client.advance(Duration::from_secs(1));
     let request = client.asked(Method::Listen).0;
     client.feed(Input::Acknowledged(request, everything()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
     assert_eq!(client.changes().len(), 3, "the first attempt came to nothing");
 }
 
@@ -245,14 +252,14 @@ fn before_2026_07_28_a_uri_is_asked_for_once() {
     let second = client.open(&SubscriptionFilter::default().uri("a:/b"));
     client.silent();
     client.answer(b, Ok(done()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == second));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == second));
     client.answer(c, Ok(done()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == first));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == first));
     let third = client.open(&SubscriptionFilter::default().uri("a:/b"));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == third));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == third));
 
     client.feed(Input::Changed(None, updated("a:/b")));
-    let all = [first, second, third].map(|it| (it, updated("a:/b")));
+    let all = [first, second, third].map(|key| (key, updated("a:/b")));
     assert_eq!(client.changes(), all);
     client.feed(Input::Close(first));
     let (_, params) = client.asked(Method::Unsubscribe);
@@ -279,7 +286,7 @@ fn resubscribing_waits_for_the_unsubscribe_response() {
     client.answer(request, Err(lost()));
     let request = client.asked(Method::Subscribe).0;
     client.answer(request, Ok(done()));
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
 }
 
 #[test]
@@ -326,7 +333,7 @@ fn a_new_session_subscribes_every_uri_again() {
 fn losing_notifications_ends_all_subscriptions() {
     let mut client = Scripted::legacy();
     let key = client.open(&SubscriptionFilter::default().tools());
-    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
     client.feed(Input::StreamLost("the stream is lost"));
     let (ended, why) = client.ended();
     assert_eq!((ended, why.unwrap().message.as_str()), (key, "the stream is lost"));
@@ -375,7 +382,7 @@ fn a_part_of_a_resource_belongs_to_it() {
         client.feed(Input::Changed(None, updated(uri)));
         let notified = client.changes();
         assert_eq!(!notified.is_empty(), belongs, "{uri}");
-        assert!(notified.iter().all(|it| *it == (key, updated(uri))));
+        assert!(notified.iter().all(|change| *change == (key, updated(uri))));
     }
     let mut client = Scripted::modern();
     let (key, request) = client.listening(SubscriptionSettings::default());

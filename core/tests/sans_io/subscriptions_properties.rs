@@ -58,7 +58,7 @@ fn uri(n: u8) -> String {
 fn filter(uris: u8, tools: bool) -> SubscriptionFilter {
     let start = SubscriptionFilter::default();
     let start = if tools || uris == 0 { start.tools() } else { start };
-    (0..3).filter(|n| uris & (1 << n) != 0).fold(start, |it, n| it.uri(uri(n)))
+    (0..3).filter(|n| uris & (1 << n) != 0).fold(start, |filter, n| filter.uri(uri(n)))
 }
 
 /// A client and all that was said to it and by it.
@@ -93,7 +93,7 @@ impl World {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Request { key, method, params, .. } => {
-                    let about_it = self.in_flight.iter().filter(|(_, _, it)| *it == params);
+                    let about_it = self.in_flight.iter().filter(|(_, _, other)| *other == params);
                     let is_legacy = method != Method::Listen;
                     assert!(
                         !is_legacy || about_it.count() == 0,
@@ -103,7 +103,7 @@ impl World {
                 }
                 Output::Cancel(key) => {
                     let before = self.in_flight.len();
-                    self.in_flight.retain(|(it, ..)| *it != key);
+                    self.in_flight.retain(|(other, ..)| *other != key);
                     assert_eq!(self.in_flight.len() + 1, before, "it was in flight");
                 }
                 Output::Opened(key) => {
@@ -171,7 +171,7 @@ impl World {
                     3 => Change::List(ListKind::Tools),
                     n => Change::Updated(uri(n)),
                 };
-                let listen = at.and_then(|it| self.in_flight.get(it)).map(|(key, ..)| *key);
+                let listen = at.and_then(|at| self.in_flight.get(at)).map(|(key, ..)| *key);
                 self.feed(Input::Changed(listen, change));
             }
             Step::Renew if self.server.revision != Revision::V2026_07_28 => {
@@ -180,7 +180,7 @@ impl World {
             }
             Step::Wait(ms) => {
                 let end = self.now + Duration::from_millis(ms);
-                while let Some(due) = self.machine.deadline().filter(|it| *it <= end) {
+                while let Some(due) = self.machine.deadline().filter(|deadline| *deadline <= end) {
                     self.now = self.now.max(due);
                     self.feed(Input::Tick);
                 }
@@ -193,13 +193,15 @@ impl World {
     /// Makes the server accept all requests from now on.
     fn settle(&mut self) {
         loop {
-            let listens = |it: &&(RequestKey, Method, String)| it.1 == Method::Listen;
-            if let Some(at) = self.in_flight.iter().position(|(_, it, _)| *it != Method::Listen) {
+            let listens = |request: &&(RequestKey, Method, String)| request.1 == Method::Listen;
+            if let Some(at) =
+                self.in_flight.iter().position(|(_, method, _)| *method != Method::Listen)
+            {
                 self.answer(at, Ending::Well);
             } else if self.machine.deadline().is_some() {
                 let asking: Vec<_> = self.in_flight.iter().filter(listens).cloned().collect();
                 for (key, ..) in asking {
-                    if let Some(at) = self.in_flight.iter().position(|(it, ..)| *it == key) {
+                    if let Some(at) = self.in_flight.iter().position(|(other, ..)| *other == key) {
                         self.acknowledge(at, true);
                     }
                 }
@@ -228,7 +230,7 @@ proptest! {
         if revision == Revision::V2026_07_28 {
             prop_assert_eq!(world.in_flight.len(), world.alive.len(), "each listens once");
         } else {
-            let uris = world.alive.values().filter_map(|it| it.resource_subscriptions.clone()).flatten();
+            let uris = world.alive.values().filter_map(|filter| filter.resource_subscriptions.clone()).flatten();
             prop_assert_eq!(&world.watched, &uris.collect::<BTreeSet<_>>());
         }
         world.feed(Input::Closed(Some("gone")));

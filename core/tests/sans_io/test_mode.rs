@@ -72,7 +72,7 @@ fn in_test_mode_a_restarted_server_opens_earlier_states() {
         let mut after = test_server(2, next);
         after.receive(&retry(2, &state, "a"));
         assert_eq!(after.runs.len(), usize::from(opens));
-        assert_eq!(after.sent.iter().any(|it| it["error"]["code"] == -32602), !opens);
+        assert_eq!(after.sent.iter().any(|message| message["error"]["code"] == -32602), !opens);
     }
 }
 

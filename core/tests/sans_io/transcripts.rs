@@ -48,9 +48,11 @@ fn replay(transcript: &str, wire: Wire) -> String {
         true => fixture::components_behind_middleware(),
         false => fixture::components_in(dialects(transcript)),
     };
-    let limit = header(transcript, "limit").map(|it| it.parse().unwrap());
+    let limit = header(transcript, "limit").map(|value| value.parse().unwrap());
     let mut player = Player::new(wire, components, limit);
-    if let Some((name, value)) = header(transcript, "header").and_then(|it| it.split_once(": ")) {
+    if let Some((name, value)) =
+        header(transcript, "header").and_then(|value| value.split_once(": "))
+    {
         player = player.with_header(name, value);
     }
     let mut actual = String::new();
@@ -63,7 +65,7 @@ fn replay(transcript: &str, wire: Wire) -> String {
             continue;
         }
         let mut expected = Vec::new();
-        while let Some(line) = lines.next_if(|it| it.starts_with("< ")) {
+        while let Some(line) = lines.next_if(|line| line.starts_with("< ")) {
             expected.push(&line[2..]);
         }
         let sent = match line.split_at(2) {
@@ -81,9 +83,9 @@ fn replay(transcript: &str, wire: Wire) -> String {
                 found.clone_into(&mut state);
                 sent = format!(r#"{before}"requestState":"<state>"{after}"#);
             }
-            let same = expected.get(index).filter(|it| matches(it, &sent));
+            let same = expected.get(index).filter(|frame| matches(frame, &sent));
             actual += "< ";
-            actual += same.map_or(sent.as_str(), |it| it);
+            actual += same.map_or(sent.as_str(), |frame| frame);
             actual.push('\n');
         }
     }
@@ -113,7 +115,9 @@ fn every_frame_fits_its_revisions_schema() {
                 let frame = serde_json::from_str(frame).unwrap();
                 let (count, failures) = conversation.send(&frame);
                 checked += count;
-                wrong.extend(failures.into_iter().map(|it| format!("{}: {it}", path.display())));
+                wrong.extend(
+                    failures.into_iter().map(|failure| format!("{}: {failure}", path.display())),
+                );
             }
         }
     }
@@ -138,7 +142,9 @@ fn equal(expected: &Value, actual: &Value) -> bool {
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|it| equal(value, it)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
         }
         _ => expected == actual,
     }
@@ -146,17 +152,17 @@ fn equal(expected: &Value, actual: &Value) -> bool {
 
 /// Returns the value of a line `name: …`.
 fn header<'a>(transcript: &'a str, name: &str) -> Option<&'a str> {
-    transcript.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(": "))
+    transcript.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
 fn dialects(transcript: &str) -> Vec<Dialect> {
     let named = header(transcript, "dialects").unwrap_or_default();
-    named.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect()
+    named.split(',').filter(|name| !name.is_empty()).map(|name| name.parse().unwrap()).collect()
 }
 
 fn wires(transcript: &str) -> Vec<Wire> {
     let named = header(transcript, "wires").unwrap_or("stdio");
-    named.split(',').map(|it| Wire::named(it.trim())).collect()
+    named.split(',').map(|name| Wire::named(name.trim())).collect()
 }
 
 fn folder() -> PathBuf {
@@ -164,12 +170,13 @@ fn folder() -> PathBuf {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
             collect(&path, files);
-        } else if path.extension().is_some_and(|it| it == "txt") {
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
             files.push(path);
         }
     }

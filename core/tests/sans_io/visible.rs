@@ -76,7 +76,7 @@ fn send(visitor: &mut Visitor, method: &str, params: Value, seen: bool) -> u64 {
 fn names(visitor: &Visitor, id: u64, list: &str) -> Vec<String> {
     let result = &visitor.reply(id).json()["result"];
     let names = result[list].as_array().unwrap().iter();
-    names.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    names.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn lists_contain_the_callers_visible_components() {
         for seen in [true, false, true] {
             let id = send(&mut visitor, method, json!({}), seen);
             let names = names(&visitor, id, list);
-            assert_eq!(names.iter().any(|it| it == name), seen, "{method}: {names:?}");
+            assert_eq!(names.iter().any(|listed| listed == name), seen, "{method}: {names:?}");
             assert!(!names.is_empty() || list != "tools");
             let result = &visitor.reply(id).json()["result"];
             assert_eq!(result["cacheScope"], "private", "{method}");
@@ -114,7 +114,7 @@ fn a_filter_that_does_not_answer_in_time_shows_nothing() {
     visitor.advance(Duration::from_secs(2));
     assert_eq!(visitor.host_cancels, [ticket]);
     let names = names(&visitor, id, "tools");
-    assert!(!names.is_empty() && !names.iter().any(|it| it == "drop"), "{names:?}");
+    assert!(!names.is_empty() && !names.iter().any(|name| name == "drop"), "{names:?}");
     visitor.reply_as_host(HostReply::Visible(vec![true]));
     assert!(visitor.endpoint.keeps_no_call());
 }
@@ -283,8 +283,9 @@ fn updates_of_hidden_resources_are_not_notified() {
         json!({"notifications": {"resourceSubscriptions": ["staff://pay", "fixture://about"]}});
     let received = |visitor: &Visitor, id| {
         let sent = visitor.reply(id).messages();
-        let sent = sent.iter().filter(|it| it["method"] == "notifications/resources/updated");
-        sent.map(|it| it["params"]["uri"].clone()).collect::<Vec<_>>()
+        let sent =
+            sent.iter().filter(|message| message["method"] == "notifications/resources/updated");
+        sent.map(|message| message["params"]["uri"].clone()).collect::<Vec<_>>()
     };
     let stranger = send(&mut visitor, "subscriptions/listen", filter.clone(), false);
     let staff = send(&mut visitor, "subscriptions/listen", filter, true);

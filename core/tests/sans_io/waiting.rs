@@ -258,9 +258,14 @@ fn handlers_that_end_while_waiting_or_queued_leave_no_state() {
                 _ => server.done(&first, Err(gudgeon::router::Failure::Exposed("no".into()))),
             }
             let said: Vec<_> = server.sent.drain(..).collect();
-            let withdrawn = said.iter().any(|it| it["method"] == "notifications/cancelled");
+            let withdrawn =
+                said.iter().any(|message| message["method"] == "notifications/cancelled");
             assert_eq!(withdrawn, !is_in_line, "{ends} {said:?}");
-            assert_eq!(said.iter().any(|it| it["id"] == 1), ends != "cancelled", "{said:?}");
+            assert_eq!(
+                said.iter().any(|message| message["id"] == 1),
+                ends != "cancelled",
+                "{said:?}"
+            );
             request(&mut server, 3, "both");
             assert!(server.runs.is_empty(), "one runs still");
             done(&mut server, &second, "second");
@@ -452,12 +457,12 @@ impl Scene {
         for said in server.sent.drain(..) {
             match said["method"].as_str() {
                 Some("elicitation/create") => self.open.push(said["id"].clone()),
-                Some(_) => self.open.retain(|it| *it != said["params"]["requestId"]),
+                Some(_) => self.open.retain(|id| *id != said["params"]["requestId"]),
                 None => (),
             }
         }
         let cancelled: Vec<_> = server.cancelled.drain(..).collect();
-        self.running.retain(|it| !cancelled.contains(&it.id));
+        self.running.retain(|run| !cancelled.contains(&run.id));
         server.answered.clear();
     }
 }

@@ -78,7 +78,8 @@ struct Run {
 }
 
 fn config(input: &[u8]) -> ClientConfig {
-    let chosen = steps(input).find(|it| it.0 == b'o').map_or(0, |(_, argument)| number(argument).0);
+    let chosen =
+        steps(input).find(|step| step.0 == b'o').map_or(0, |(_, argument)| number(argument).0);
     let (revisions, dialect) = match chosen % 8 {
         0 => (Revision::ALL.to_vec(), None),
         1 => (vec![Revision::V2026_07_28], None),
@@ -157,7 +158,7 @@ impl Run {
             b'>' => self.send(argument),
             b'=' => {
                 let Some(key) = pick(&self.asks, at).copied() else { return };
-                self.asks.retain(|it| *it != key);
+                self.asks.retain(|ask| *ask != key);
                 let answer = json::raw(json_or_string(rest));
                 let refusal = ErrorObject::new(-1, "no");
                 self.handle(Input::Answer(
@@ -221,11 +222,11 @@ impl Run {
 
     fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some(due) = self.session.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.session.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle(Input::Tick);
             assert!(
-                self.session.deadline().is_none_or(|it| it > self.now),
+                self.session.deadline().is_none_or(|deadline| deadline > self.now),
                 "a deadline was missed"
             );
         }
@@ -240,7 +241,9 @@ impl Run {
             match output {
                 Output::Send(frame) => {
                     let text = check_frame(&frame);
-                    for members in members(text).iter().filter(|it| it.contains_key("method")) {
+                    for members in
+                        members(text).iter().filter(|members| members.contains_key("method"))
+                    {
                         let Some(id) = members.get("id") else { continue };
                         // In a new session requests are repeated as they were.
                         let is_new = self.ids.insert(id.get().to_owned());
@@ -253,7 +256,7 @@ impl Run {
                     assert!(self.negotiated <= self.starts, "negotiated twice");
                 }
                 Output::Ask(ask) => self.asks.push(ask.id),
-                Output::AskCancelled(key) => self.asks.retain(|it| *it != key),
+                Output::AskCancelled(key) => self.asks.retain(|ask| *ask != key),
                 Output::Restart => restart = true,
                 _ => (),
             }

@@ -80,7 +80,7 @@ fn write_frame(frame: &Frame<'_>) -> Option<String> {
         Frame::One(one) => write_message(one),
         Frame::Batch(all) => {
             let all: Option<Vec<_>> = all.iter().map(write_message).collect();
-            all.map(|it| format!("[{}]", it.join(",")))
+            all.map(|messages| format!("[{}]", messages.join(",")))
         }
     }
 }
@@ -96,7 +96,7 @@ fn write_message(message: &Result<Message<'_>, Malformed>) -> Option<String> {
             format!(r#"{head},"method":{}{}}}"#, quoted(method), write_params(params))
         }
         Message::Response { id, outcome, .. } => {
-            let id = id.as_ref().map_or("null", |it| it.as_json());
+            let id = id.as_ref().map_or("null", |id| id.as_json());
             match outcome {
                 Ok(result) => format!(r#"{head},"id":{id},"result":{result}}}"#),
                 Err(error) => {
@@ -115,7 +115,7 @@ fn write_params(params: &Params<'_>) -> String {
         Params::Absent => String::new(),
         Params::Other => r#","params":[]"#.into(),
         Params::Object(members) => {
-            let name = |it: &str| Value::String(it.into()).to_string();
+            let name = |key: &str| Value::String(key.into()).to_string();
             let members: Vec<_> =
                 members.iter().map(|(key, value)| format!("{}:{value}", name(key))).collect();
             format!(r#","params":{{{}}}"#, members.join(","))
@@ -164,8 +164,8 @@ fn ask(method: &str, params: &RawValue) -> bool {
             let (Sent::ByClient(frame) | Sent::ByServer(frame)) = sent;
             check_frame(frame.as_bytes());
         }
-        let text = result.ok().and_then(|it| {
-            let result: Value = serde_json::from_str(it.get()).unwrap();
+        let text = result.ok().and_then(|raw| {
+            let result: Value = serde_json::from_str(raw.get()).unwrap();
             // The failures that are results differ.
             (result["isError"] != true).then(|| texts(&result[compared]))
         });
@@ -173,7 +173,7 @@ fn ask(method: &str, params: &RawValue) -> bool {
     }
     // Dialect 0.7 has other arguments and content.
     let comparable = &answers[..6];
-    let differs = comparable.iter().any(|it| it.2 != comparable[0].2);
+    let differs = comparable.iter().any(|answer| answer.2 != comparable[0].2);
     assert!(!differs, "{method} {params}: {comparable:?}");
     true
 }

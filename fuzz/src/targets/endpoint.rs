@@ -216,7 +216,7 @@ impl Run {
     }
 
     fn session(&self, at: usize) -> Option<(&'static str, String)> {
-        pick(&self.sessions, at).map(|it| ("mcp-session-id", it.clone()))
+        pick(&self.sessions, at).map(|session| ("mcp-session-id", session.clone()))
     }
 
     /// Returns the headers that a client would send with this message.
@@ -231,11 +231,12 @@ impl Run {
         if let Some(version) = version.as_str() {
             headers.push(("mcp-protocol-version", version.to_owned()));
             let name = params["name"].as_str().or(params["uri"].as_str());
-            let name = name.map(|it| ("mcp-name", it.to_owned()));
-            headers.extend(value["method"].as_str().map(|it| ("mcp-method", it.to_owned())));
+            let name = name.map(|name| ("mcp-name", name.to_owned()));
+            headers
+                .extend(value["method"].as_str().map(|method| ("mcp-method", method.to_owned())));
             headers.extend(name);
         } else if value["method"] != "initialize" {
-            headers.extend(self.sessions.last().map(|it| ("mcp-session-id", it.clone())));
+            headers.extend(self.sessions.last().map(|session| ("mcp-session-id", session.clone())));
         }
         headers
     }
@@ -249,8 +250,9 @@ impl Run {
         from: usize,
     ) {
         let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
-        let is_sayable =
-            |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_graphic() || it == b' ');
+        let is_sayable = |value: &str| {
+            !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+        };
         for (name, value) in headers.into_iter().filter(|(_, value)| is_sayable(value)) {
             request = request.header(name, value);
         }
@@ -265,14 +267,14 @@ impl Run {
             head.set_remote(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1 + u8::from(from % 2 == 1))));
             head
         });
-        match admitted.and_then(|it| it.body(body.as_bytes())) {
+        match admitted.and_then(|head| head.body(body.as_bytes())) {
             Ok(request) => self.handle(EndpointInput::Request(ExchangeId(id as u64), request)),
             Err(refusal) => self.receive(id, refusal),
         }
     }
 
     fn disconnect(&mut self, id: usize) {
-        if let Some(exchange) = self.exchanges.get_mut(id).filter(|it| !it.is_closed) {
+        if let Some(exchange) = self.exchanges.get_mut(id).filter(|exchange| !exchange.is_closed) {
             exchange.is_closed = true;
             self.handle(EndpointInput::Disconnected(ExchangeId(id as u64)));
         }
@@ -280,12 +282,12 @@ impl Run {
 
     fn advance(&mut self, argument: &[u8]) {
         let end = self.now + span(argument);
-        while let Some(due) = self.endpoint.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.endpoint.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle(EndpointInput::Tick);
             self.carry();
             assert!(
-                self.endpoint.deadline().is_none_or(|it| it > self.now),
+                self.endpoint.deadline().is_none_or(|deadline| deadline > self.now),
                 "a deadline was missed"
             );
         }
@@ -385,8 +387,9 @@ impl Run {
     }
 
     fn open(&mut self, id: usize, headers: &HeaderMap) {
-        let header =
-            |name: &str| headers.get(name).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let header = |name: &str| {
+            headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        };
         if header("content-type") == "text/event-stream" {
             self.exchanges[id].decoder = Some(SseDecoder::new(1024 * 1024));
         }

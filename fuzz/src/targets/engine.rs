@@ -131,12 +131,12 @@ impl Run {
 
     fn advance(&mut self, argument: &[u8]) {
         let end = self.now + span(argument);
-        while let Some(due) = self.service.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.service.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle(Input::Tick);
             self.carry();
             assert!(
-                self.service.deadline().is_none_or(|it| it > self.now),
+                self.service.deadline().is_none_or(|deadline| deadline > self.now),
                 "a deadline was missed"
             );
         }
@@ -240,5 +240,5 @@ fn lines(input: &[u8]) {
     assert_eq!(read(1), whole);
     let mut out = Vec::new();
     encode_line(input, &mut out);
-    assert_eq!(out.iter().position(|it| *it == b'\n'), Some(out.len() - 1), "one line");
+    assert_eq!(out.iter().position(|byte| *byte == b'\n'), Some(out.len() - 1), "one line");
 }

@@ -81,9 +81,9 @@ impl Script<'_> {
         let sealed = seal(&keys, EXPIRES, own.clone(), contents, [7; 24], MAX).unwrap();
         let state = sealed.state;
         let opens = |keys: &KeyRing, now: u64, binding: &Binding, state: &str| {
-            open(keys, now, binding, &inputs(state.to_owned()), MAX).map_err(|it| {
-                assert_eq!(it.fault.message, "Invalid or expired requestState");
-                assert!(it.fault.data.is_none(), "callers are told no reason");
+            open(keys, now, binding, &inputs(state.to_owned()), MAX).map_err(|error| {
+                assert_eq!(error.fault.message, "Invalid or expired requestState");
+                assert!(error.fault.data.is_none(), "callers are told no reason");
             })
         };
         let opened = opens(&keys, 1, &own, &state).expect("it opens where it was sealed");
@@ -135,6 +135,6 @@ fn changes(sealed: &str, attacks: &[(u8, &[u8])]) -> Vec<String> {
         changed.push(sealed[..bit % sealed.len()].to_owned());
         changed.push(format!("{sealed}{}", char::from(b'A' + u8::try_from(bit % 26).unwrap())));
     }
-    changed.retain(|it| it != sealed);
+    changed.retain(|text| text != sealed);
     changed
 }

@@ -13,7 +13,7 @@ pub(super) const SEEDS: &[&str] = &[
 ];
 
 pub(super) fn run(input: &[u8]) {
-    let line = input.iter().position(|it| *it == b'\n').unwrap_or(input.len());
+    let line = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (header, stream) = (&input[..line], input.get(line + 1..).unwrap_or_default());
     let (limit, rest) = number(header);
     let size = number(rest).0 % 64 + 1;
@@ -24,7 +24,7 @@ pub(super) fn run(input: &[u8]) {
     for item in whole.0 {
         let SseItem::Event { event: name, data, id } = item else { continue };
         let mut out = Vec::new();
-        let id = id.filter(|it| !it.contains(['\n', '\r']));
+        let id = id.filter(|id| !id.contains(['\n', '\r']));
         match &name {
             Some(name) => named_event(&mut out, name, data.as_bytes()),
             None => event(&mut out, id.as_deref(), data.as_bytes()),

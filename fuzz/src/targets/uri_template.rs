@@ -18,7 +18,8 @@ pub(super) fn run(input: &[u8]) {
         let text = String::from_utf8_lossy(argument);
         match (name, &template) {
             (b't', _) => {
-                template = UriTemplate::parse(&text).ok().map(|it| (it, text.into_owned()));
+                template =
+                    UriTemplate::parse(&text).ok().map(|template| (template, text.into_owned()));
             }
             (b'u', Some((template, _))) => check_match(template, &text),
             (b'v', Some((template, text_of))) => {
@@ -39,22 +40,26 @@ fn check_match(template: &UriTemplate, uri: &str) {
     let names: Vec<_> = template.variables().collect();
     for (name, value) in &values {
         assert!(names.contains(&name.as_str()), "{name} is no variable");
-        let is_query = template.kinds().any(|it| it.name == *name && it.is_query());
+        let is_query =
+            template.kinds().any(|variable| variable.name == *name && variable.is_query());
         let texts = match value {
             Value::String(text) => vec![text.as_str()],
-            Value::Array(items) => items.iter().map(|it| it.as_str().expect("a string")).collect(),
+            Value::Array(items) => {
+                items.iter().map(|item| item.as_str().expect("a string")).collect()
+            }
             other => panic!("matching gave {other}"),
         };
         for text in texts.into_iter().filter(|_| !is_query) {
-            let climbs = text.split(['/', '\\']).any(|it| it == "..");
+            let climbs = text.split(['/', '\\']).any(|segment| segment == "..");
             assert!(!climbs && !text.contains(['\0', '\\']), "{uri} gave {name}={text:?}");
         }
     }
     // The URI that these values make matches as well, and stays the same from then on. In `{+x}` a question mark can't be
     // distinguished from that of a query, nor a percent sign from that of an escape.
     let own = template.expand(&values);
-    let is_ambiguous =
-        values.iter().any(|(_, it)| it.as_str().is_some_and(|it| it.contains(['?', '%'])));
+    let is_ambiguous = values
+        .iter()
+        .any(|(_, value)| value.as_str().is_some_and(|text| text.contains(['?', '%'])));
     if !is_ambiguous && own.len() <= MAX_URI_BYTES {
         let again = template.match_uri(&own);
         let again = again.unwrap_or_else(|| {

@@ -37,11 +37,11 @@ async fn main() -> Result<(), Error> {
         .tool("echo", |Echo { text }: Echo| async move { text })
         // There is nothing to collect.
         .tool("collect", || async { "collected" })
-        .options(|it| {
-            it.http.max_sessions = given.max_sessions.unwrap_or(it.http.max_sessions);
-            it.http.session_idle = time(given.session_idle, it.http.session_idle);
-            it.http.idle_timeout = time(given.idle_timeout, it.http.idle_timeout);
-            it.http.keep_alive = time(given.keep_alive, it.http.keep_alive);
+        .options(|options| {
+            options.http.max_sessions = given.max_sessions.unwrap_or(options.http.max_sessions);
+            options.http.session_idle = time(given.session_idle, options.http.session_idle);
+            options.http.idle_timeout = time(given.idle_timeout, options.http.idle_timeout);
+            options.http.keep_alive = time(given.keep_alive, options.http.keep_alive);
         })
         .run(&at)
         .await

@@ -45,13 +45,15 @@ async fn main() -> Result<(), Error> {
         .map_err(|error| Error::misuse(error.to_string()))?;
     let number = |at: &str| {
         let number = given.pointer(at).and_then(Value::as_u64);
-        number.and_then(|it| usize::try_from(it).ok())
+        number.and_then(|number| usize::try_from(number).ok())
     };
-    let mut server = Server::new("scale").options(|it| {
-        it.max_message = number("/server/max_message").unwrap_or(it.max_message);
-        it.http.max_body = number("/http/max_body").unwrap_or(it.http.max_body);
-        it.http.max_in_flight = number("/http/max_in_flight").unwrap_or(it.http.max_in_flight);
-        it.http.max_sessions = number("/http/max_sessions").unwrap_or(it.http.max_sessions);
+    let mut server = Server::new("scale").options(|options| {
+        options.max_message = number("/server/max_message").unwrap_or(options.max_message);
+        options.http.max_body = number("/http/max_body").unwrap_or(options.http.max_body);
+        options.http.max_in_flight =
+            number("/http/max_in_flight").unwrap_or(options.http.max_in_flight);
+        options.http.max_sessions =
+            number("/http/max_sessions").unwrap_or(options.http.max_sessions);
     });
     if let Some(tools) = number("/tools") {
         for number in 1..tools {

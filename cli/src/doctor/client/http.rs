@@ -145,9 +145,9 @@ static CANCELS: Check = Check {
 /// Checks the record of the probe.
 pub fn examine(record: &Record, report: &mut Report) {
     for (number, session) in record.sessions.iter().enumerate() {
-        let own = |it: &&Recorded| it.session == Some(number);
+        let own = |request: &&Recorded| request.session == Some(number);
         let requests: Vec<_> = record.requests.iter().filter(own).collect();
-        let messages: Vec<_> = requests.iter().flat_map(|it| it.messages()).collect();
+        let messages: Vec<_> = requests.iter().flat_map(|request| request.messages()).collect();
         let lines: Vec<_> = messages.iter().map(String::as_str).collect();
         check_connection(&lines, Some(session.revision), session.was_asked, report);
         for request in &requests {
@@ -175,14 +175,14 @@ pub fn examine(record: &Record, report: &mut Report) {
 
 /// Checks the requests that belong to no session.
 fn check_without_session(record: &Record, report: &mut Report) {
-    let own = |it: &&Recorded| it.session.is_none() && it.method == Method::POST;
+    let own = |request: &&Recorded| request.session.is_none() && request.method == Method::POST;
     let requests: Vec<_> = record.requests.iter().filter(own).collect();
-    let is_modern = requests.iter().any(|it| probe::is_modern(&it.message()));
+    let is_modern = requests.iter().any(|request| probe::is_modern(&request.message()));
     // A client that went on with `initialize` only asked which revisions there are.
     if requests.is_empty() || (!record.sessions.is_empty() && requests.len() == 1) {
         return;
     }
-    let messages: Vec<_> = requests.iter().flat_map(|it| it.messages()).collect();
+    let messages: Vec<_> = requests.iter().flat_map(|request| request.messages()).collect();
     let lines: Vec<_> = messages.iter().map(String::as_str).collect();
     check_connection(&lines, None, false, report);
     if is_modern {
@@ -204,13 +204,14 @@ fn check_headers(request: &Recorded, revision: Revision, report: &mut Report) {
         Method::GET => &["text/event-stream"],
         _ => &[],
     };
-    let is_accepted = wanted.iter().all(|it| accept.contains(it));
+    let is_accepted = wanted.iter().all(|media_type| accept.contains(media_type));
     report.record(&ACCEPT, revision, if is_accepted { Ok(()) } else { Err(named("accept")) });
     if request.method != Method::POST {
         return;
     }
     let kind = request.header("content-type").unwrap_or_default().to_ascii_lowercase();
-    let is_json = kind.split(';').next().is_some_and(|it| it.trim() == "application/json");
+    let is_json =
+        kind.split(';').next().is_some_and(|media_type| media_type.trim() == "application/json");
     report.record(
         &CONTENT_TYPE,
         revision,
@@ -268,8 +269,8 @@ fn check_resumption(dropped: &Dropped, revision: Revision, report: &mut Report) 
 
 /// Looks for a new session in the requests after the one that was answered with 404.
 fn check_renewal(later: &[Recorded]) -> Result<(), String> {
-    let initialize = later.iter().find(|it| it.message()["method"] == "initialize");
-    match initialize.map(|it| it.header("mcp-session-id")) {
+    let initialize = later.iter().find(|request| request.message()["method"] == "initialize");
+    match initialize.map(|request| request.header("mcp-session-id")) {
         Some(None) => Ok(()),
         Some(Some(id)) => Err(format!("initialize with Mcp-Session-Id: {}", shown(id))),
         None => Err("no initialize came after status 404".into()),
@@ -309,7 +310,8 @@ fn check_modern(request: &Recorded, report: &mut Report) {
         "resources/read" => expect(&NAME, "mcp-name", params["uri"].as_str()),
         _ => (),
     }
-    if method == "tools/call" && params["name"].as_str().is_some_and(|it| it.starts_with("probe_"))
+    if method == "tools/call"
+        && params["name"].as_str().is_some_and(|name| name.starts_with("probe_"))
     {
         let region = params["arguments"]["region"].as_str();
         expect(&PARAM_HEADER, &format!("mcp-param-{}", PARAM.to_ascii_lowercase()), region);
@@ -318,9 +320,9 @@ fn check_modern(request: &Recorded, report: &mut Report) {
 
 /// Decodes the value of a header that repeats a part of the body.
 fn decoded(value: &str) -> String {
-    let encoded = value.strip_prefix("=?base64?").and_then(|it| it.strip_suffix("?="));
-    let bytes = encoded.and_then(|it| STANDARD.decode(it).ok());
-    bytes.and_then(|it| String::from_utf8(it).ok()).unwrap_or_else(|| value.to_owned())
+    let encoded = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    let bytes = encoded.and_then(|encoded| STANDARD.decode(encoded).ok());
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_else(|| value.to_owned())
 }
 
 impl Recorded {

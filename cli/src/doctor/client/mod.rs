@@ -188,7 +188,9 @@ pub async fn run_http(
     let probe = HttpProbe::new(only);
     let own = probe.clone();
     let serving =
-        tokio::spawn(async move { listener.answer(move |it| own.clone().handle(it)).await });
+        tokio::spawn(
+            async move { listener.answer(move |request| own.clone().handle(request)).await },
+        );
     let mut report = Report::default();
     let ended = run_client(words, ("{url}", "MCP_SERVER_URL"), &url, limit, &mut report).await;
     serving.abort();
@@ -210,8 +212,9 @@ async fn run_client(
 ) -> Result<(), Failure> {
     let words: Vec<OsString> = words
         .iter()
-        .map(|it| {
-            it.to_str().map_or_else(|| it.clone(), |it| it.replace(placeholder, server).into())
+        .map(|word| {
+            word.to_str()
+                .map_or_else(|| word.clone(), |text| text.replace(placeholder, server).into())
         })
         .collect();
     let Some((program, arguments)) = words.split_first() else {
@@ -237,13 +240,17 @@ async fn run_client(
 /// Checks the record of the probe over stdio.
 fn examine(record: &str, only: Option<Revision>, report: &mut Report) {
     let entries: Vec<Value> =
-        record.lines().filter_map(|it| serde_json::from_str(it).ok()).collect();
+        record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     // A client may start the server several times: once to find out which revisions it speaks.
-    for connection in entries.split(|it| it.get("start").is_some()).filter(|it| !it.is_empty()) {
-        let lines: Vec<&str> = connection.iter().filter_map(|it| it["line"].as_str()).collect();
+    for connection in entries
+        .split(|entry| entry.get("start").is_some())
+        .filter(|connection| !connection.is_empty())
+    {
+        let lines: Vec<&str> =
+            connection.iter().filter_map(|entry| entry["line"].as_str()).collect();
         if !lines.is_empty() {
             check_connection(&lines, only, true, report);
-            let has_closed = connection.iter().any(|it| it.get("eof").is_some());
+            let has_closed = connection.iter().any(|entry| entry.get("eof").is_some());
             let revision = report.revisions.last().copied().unwrap_or(Revision::LATEST);
             report.record(
                 &CLOSES,
@@ -266,12 +273,12 @@ fn check_connection(
     report: &mut Report,
 ) {
     let messages: Vec<Value> =
-        lines.iter().map(|it| serde_json::from_str(it).unwrap_or_default()).collect();
-    let initialize = messages.iter().find(|it| it["method"] == "initialize");
-    let version = initialize.and_then(|it| it["params"]["protocolVersion"].as_str());
+        lines.iter().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
+    let initialize = messages.iter().find(|message| message["method"] == "initialize");
+    let version = initialize.and_then(|message| message["params"]["protocolVersion"].as_str());
     let revision = match initialize {
-        None if messages.iter().any(|it| {
-            !it["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
+        None if messages.iter().any(|message| {
+            !message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
         }) =>
         {
             Revision::LATEST
@@ -299,7 +306,7 @@ fn check_connection(
             let is_new = ids.insert(id.to_string()) || revision > Revision::LATEST_LEGACY;
             record(&IDS, is_new && (id.is_string() || id.is_i64() || id.is_u64()), line);
             let meta = &message["params"]["_meta"];
-            let has = |it: &str| meta.get(format!("io.modelcontextprotocol/{it}")).is_some();
+            let has = |name: &str| meta.get(format!("io.modelcontextprotocol/{name}")).is_some();
             record(&META, has("protocolVersion") && has("clientCapabilities"), line);
         }
         let method = message["method"].as_str().unwrap_or_default();
@@ -311,8 +318,8 @@ fn check_connection(
         record(&RESPONSES, !method.is_empty() || message.is_null(), line);
         if method == "tools/list" {
             asked += 1;
-            let cursor = message["params"].get("cursor").filter(|it| !it.is_null());
-            let is_known = cursor.is_none_or(|it| CURSORS.iter().any(|known| it == known));
+            let cursor = message["params"].get("cursor").filter(|cursor| !cursor.is_null());
+            let is_known = cursor.is_none_or(|cursor| CURSORS.iter().any(|known| cursor == known));
             record(&CURSOR, is_known, line);
         }
         if method == "notifications/cancelled" {
@@ -324,18 +331,18 @@ fn check_connection(
         }
     }
     if asked > 0 {
-        let reaches = messages
-            .iter()
-            .any(|it| it["method"] == "tools/list" && it["params"]["cursor"] == CURSORS[1]);
+        let reaches = messages.iter().any(|message| {
+            message["method"] == "tools/list" && message["params"]["cursor"] == CURSORS[1]
+        });
         record(&PAGES, reaches, "the third page of tools/list was never asked for");
     }
-    let first = messages
-        .iter()
-        .position(|it| it["method"].is_string() && it["method"] != "server/discover");
+    let first = messages.iter().position(|message| {
+        message["method"].is_string() && message["method"] != "server/discover"
+    });
     record(
         &FIRST,
-        first.is_some_and(|it| messages[it]["method"] == "initialize"),
-        first.map_or("", |it| lines[it]),
+        first.is_some_and(|index| messages[index]["method"] == "initialize"),
+        first.map_or("", |index| lines[index]),
     );
     if let Some(initialize) = initialize {
         let params = &initialize["params"];
@@ -344,19 +351,21 @@ fn check_connection(
         record(&INITIALIZE, is_whole, &initialize.to_string());
     }
     if is_open && was_asked {
-        let response =
-            |id: &str| messages.iter().find(|it| it["id"] == id && it.get("method").is_none());
-        let shown_response =
-            |it: Option<&Value>| it.map_or_else(|| "no response".to_owned(), ToString::to_string);
+        let response = |id: &str| {
+            messages.iter().find(|message| message["id"] == id && message.get("method").is_none())
+        };
+        let shown_response = |response: Option<&Value>| {
+            response.map_or_else(|| "no response".to_owned(), ToString::to_string)
+        };
         let ping = response(PING);
         let is_empty = ping
-            .and_then(|it| it["result"].as_object())
-            .is_some_and(|it| it.keys().all(|it| it == "_meta"));
+            .and_then(|response| response["result"].as_object())
+            .is_some_and(|result| result.keys().all(|key| key == "_meta"));
         record(&ANSWERS_PING, is_empty, &shown_response(ping));
         let unknown = response(UNKNOWN);
         record(
             &ANSWERS_UNKNOWN,
-            unknown.is_some_and(|it| it["error"]["code"] == -32601),
+            unknown.is_some_and(|response| response["error"]["code"] == -32601),
             &shown_response(unknown),
         );
     }

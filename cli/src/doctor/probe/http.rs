@@ -134,7 +134,7 @@ impl HttpProbe {
 
     /// Answers a message of 2026-07-28.
     fn modern(&self, message: &Value) -> Response<ProbeBody> {
-        if self.only.is_some_and(|it| it <= Revision::LATEST_LEGACY) {
+        if self.only.is_some_and(|revision| revision <= Revision::LATEST_LEGACY) {
             return status(StatusCode::BAD_REQUEST);
         }
         if message.get("id").is_none() {
@@ -190,9 +190,11 @@ impl HttpProbe {
             if state.revision != Revision::V2025_03_26 {
                 return status(StatusCode::BAD_REQUEST);
             }
-            let requests =
-                batch.iter().filter(|it| it["method"].is_string() && !it["id"].is_null());
-            let answers: Vec<_> = requests.map(|it| response(it, answer(it, self.only))).collect();
+            let requests = batch
+                .iter()
+                .filter(|message| message["method"].is_string() && !message["id"].is_null());
+            let answers: Vec<_> =
+                requests.map(|request| response(request, answer(request, self.only))).collect();
             return match answers.is_empty() {
                 true => status(StatusCode::ACCEPTED),
                 false => json_body(StatusCode::OK, &json!(answers)),
@@ -224,7 +226,7 @@ impl HttpProbe {
     /// Ends the session unless one was ended before; returns whether it did.
     fn end_once(&self, session: usize) -> bool {
         let mut record = self.record();
-        if record.sessions.iter().any(|it| matches!(it.end, SessionEnd::Gone(_))) {
+        if record.sessions.iter().any(|session| matches!(session.end, SessionEnd::Gone(_))) {
             return false;
         }
         let requests = record.requests.len();
@@ -274,8 +276,8 @@ impl HttpProbe {
     /// Answers GET: a stream that is resumed goes on with its response, and there is no other.
     fn get(&self, session: Option<usize>, headers: &HeaderMap) -> Response<ProbeBody> {
         let mut record = self.record();
-        let session = session.and_then(|it| record.sessions.get_mut(it));
-        let named = headers.get("last-event-id").and_then(|it| it.to_str().ok());
+        let session = session.and_then(|index| record.sessions.get_mut(index));
+        let named = headers.get("last-event-id").and_then(|value| value.to_str().ok());
         let Some(session) = session else { return status(StatusCode::METHOD_NOT_ALLOWED) };
         if session.end != SessionEnd::Open {
             return status(StatusCode::NOT_FOUND);
@@ -318,16 +320,18 @@ impl Record {
         let Some(named) = headers.get(SESSION_ID) else {
             return self.sessions.len().checked_sub(1);
         };
-        self.sessions.iter().position(|it| it.id.as_bytes() == named.as_bytes())
+        self.sessions.iter().position(|session| session.id.as_bytes() == named.as_bytes())
     }
 
     /// Returns whether the client has answered both questions.
     fn has_answers(&self, session: usize) -> bool {
-        let own = self.requests.iter().filter(|it| it.session == Some(session));
-        let answers = own.filter_map(|it| serde_json::from_str::<Value>(&it.body).ok());
-        let ids: Vec<Value> =
-            answers.filter(|it| it.get("method").is_none()).map(|it| it["id"].clone()).collect();
-        [PING, UNKNOWN].iter().all(|id| ids.iter().any(|it| it == id))
+        let own = self.requests.iter().filter(|request| request.session == Some(session));
+        let answers = own.filter_map(|request| serde_json::from_str::<Value>(&request.body).ok());
+        let ids: Vec<Value> = answers
+            .filter(|answer| answer.get("method").is_none())
+            .map(|answer| answer["id"].clone())
+            .collect();
+        [PING, UNKNOWN].iter().all(|id| ids.iter().any(|answered| answered == id))
     }
 }
 
@@ -353,7 +357,8 @@ fn event(id: Option<&str>, message: &Value) -> Bytes {
 }
 
 fn events(messages: &[Value]) -> Response<ProbeBody> {
-    let bytes: Vec<u8> = messages.iter().flat_map(|it| event(None, it).to_vec()).collect();
+    let bytes: Vec<u8> =
+        messages.iter().flat_map(|message| event(None, message).to_vec()).collect();
     whole("text/event-stream", StatusCode::OK, bytes)
 }
 
@@ -399,7 +404,7 @@ impl Body for ProbeBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|it| it.map(|bytes| Ok(Frame::data(bytes))))
+        self.0.poll_recv(context).map(|received| received.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -23,8 +23,10 @@ pub fn is_modern(message: &Value) -> bool {
 fn answer(message: &Value, only: Option<Revision>) -> Value {
     let params = &message["params"];
     let is_modern = is_modern(message);
-    let spoken: Vec<_> =
-        Revision::ALL.into_iter().filter(|it| only.is_none_or(|only| only == *it)).collect();
+    let spoken: Vec<_> = Revision::ALL
+        .into_iter()
+        .filter(|revision| only.is_none_or(|only| only == *revision))
+        .collect();
     let (oldest, newest) = (spoken[0], spoken[spoken.len() - 1]);
     let versions: Vec<_> = spoken.iter().map(ToString::to_string).collect();
     let info = json!({"name": "gudgeon-doctor", "version": env!("CARGO_PKG_VERSION")});
@@ -40,7 +42,7 @@ fn answer(message: &Value, only: Option<Revision>) -> Value {
         "initialize" => {
             let wanted = params["protocolVersion"].as_str().and_then(Revision::parse);
             let newest = newest.min(Revision::LATEST_LEGACY);
-            let version = wanted.filter(|it| *it <= newest && *it >= oldest);
+            let version = wanted.filter(|revision| *revision <= newest && *revision >= oldest);
             let version = version.unwrap_or(newest).to_string();
             json!({"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
         }
@@ -68,7 +70,9 @@ fn answer(message: &Value, only: Option<Revision>) -> Value {
 fn page(cursor: Option<&str>) -> Value {
     let at = match cursor {
         None => 0,
-        Some(cursor) => CURSORS.iter().position(|it| *it == cursor).map_or(2, |it| it + 1),
+        Some(cursor) => {
+            CURSORS.iter().position(|known| *known == cursor).map_or(2, |index| index + 1)
+        }
     };
     let name = ["probe_first", "probe_second", "probe_third"][at];
     // Clients repeat the argument in a header over HTTP, in 2026-07-28.

@@ -14,7 +14,7 @@ impl Session {
         text.insert("jsonrpc".into(), "2.0".into());
         text.insert("id".into(), id.clone());
         text.insert("method".into(), method.into());
-        if params.as_object().is_some_and(|it| !it.is_empty()) {
+        if params.as_object().is_some_and(|members| !members.is_empty()) {
             text.insert("params".into(), params);
         }
         Value::Object(text).to_string()
@@ -61,7 +61,7 @@ impl Session {
                 "resources/read" => value["params"]["uri"].as_str(),
                 _ => None,
             };
-            headers.extend(name.map(|it| ("mcp-name", header_value(it))));
+            headers.extend(name.map(|name| ("mcp-name", header_value(name))));
         } else if method != "initialize" && self.revision >= Revision::V2025_06_18 {
             headers.push(("mcp-protocol-version", self.revision.to_string()));
         }
@@ -71,7 +71,7 @@ impl Session {
 
 /// Encodes the value of `Mcp-Name` (2026-07-28, Streamable HTTP, "Value Encoding").
 fn header_value(text: &str) -> String {
-    let is_plain = text.bytes().all(|it| matches!(it, b' '..=b'~'))
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text
         && !(text.starts_with("=?base64?") && text.ends_with("?="));
     if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }

@@ -123,11 +123,11 @@ impl Session {
             let ids: Vec<_> = id.into_iter().cloned().collect();
             let exchange = address.post(text, &all, &ids, limit).await;
             // With an error status, a body of another kind than JSON-RPC is allowed.
-            let is_error = exchange.http.as_ref().is_some_and(|it| it.status >= 400);
+            let is_error = exchange.http.as_ref().is_some_and(|head| head.status >= 400);
             let messages = exchange.messages.iter();
             messages
-                .filter(|it| !is_error || it.value.get("jsonrpc").is_some())
-                .for_each(|it| self.observer.received(it));
+                .filter(|message| !is_error || message.value.get("jsonrpc").is_some())
+                .for_each(|message| self.observer.received(message));
             return exchange;
         }
         let until = Instant::now() + limit;
@@ -196,8 +196,9 @@ impl Session {
             if self.wire.send(text).await.is_err() {
                 return (None, None);
             }
-            let belongs = |it: &Message| {
-                it.answers(id) || it.method().is_some_and(|it| it.contains("subscriptions"))
+            let belongs = |message: &Message| {
+                message.answers(id)
+                    || message.method().is_some_and(|method| method.contains("subscriptions"))
             };
             let messages = self.watch(limit, belongs).await;
             return (messages.into_iter().rfind(belongs), None);

@@ -117,7 +117,7 @@ impl Session {
         let (exchange, reply) = self.exchange(&text.to_string(), &id, self.limits.start).await;
         if let Some(result) = reply.result() {
             self.greeting = result.clone();
-            let header = exchange.http.as_ref().and_then(|it| it.header("mcp-session-id"));
+            let header = exchange.http.as_ref().and_then(|head| head.header("mcp-session-id"));
             self.id = header.map(str::to_owned);
             if result.get("protocolVersion").and_then(Value::as_str) == Some(version) {
                 let text = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -167,7 +167,8 @@ impl Session {
         let mut seen = BTreeSet::new();
         let mut cursor: Option<String> = None;
         loop {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |it| json!({"cursor": it}));
+            let params =
+                cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let (exchange, reply) = self.request(method, params).await;
             let Some(result) = reply.result() else {
                 list.failure = Some((exchange.observed(), reply.code()));

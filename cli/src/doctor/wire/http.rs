@@ -95,8 +95,8 @@ impl Address {
 
     /// Returns another address on the same origin, for requests without the headers of the user.
     pub fn at(&self, path: &str) -> String {
-        let end = self.url.find("://").map_or(0, |it| it + 3);
-        let end = self.url[end..].find(['/', '?']).map_or(self.url.len(), |it| it + end);
+        let end = self.url.find("://").map_or(0, |index| index + 3);
+        let end = self.url[end..].find(['/', '?']).map_or(self.url.len(), |index| index + end);
         format!("{}{path}", &self.url[..end])
     }
 
@@ -110,11 +110,12 @@ impl Address {
     ) -> Result<Stream, End> {
         let mut sent = self.headers.clone();
         for (name, value) in headers {
-            let name = HeaderName::try_from(*name).map_err(|it| End::Failed(it.to_string()))?;
+            let name =
+                HeaderName::try_from(*name).map_err(|error| End::Failed(error.to_string()))?;
             match value {
                 Some(value) => {
                     let value = HeaderValue::try_from(*value);
-                    sent.insert(name, value.map_err(|it| End::Failed(it.to_string()))?);
+                    sent.insert(name, value.map_err(|error| End::Failed(error.to_string()))?);
                 }
                 None => drop(sent.remove(name)),
             }
@@ -159,7 +160,7 @@ impl Address {
         let mut messages = Vec::new();
         let end = loop {
             if !ids.is_empty()
-                && ids.iter().all(|id| messages.iter().any(|it: &Message| it.answers(id)))
+                && ids.iter().all(|id| messages.iter().any(|message: &Message| message.answers(id)))
             {
                 break End::Answered;
             }
@@ -276,7 +277,7 @@ impl Stream {
         let message = Message::new(self.head.body.clone());
         match &message.value {
             Value::Array(batch) => {
-                let each = batch.iter().map(|it| Message::new(it.to_string()));
+                let each = batch.iter().map(|value| Message::new(value.to_string()));
                 self.pending = each.map(Received::Message).collect();
             }
             Value::Null => (),

@@ -29,9 +29,9 @@ pub enum Server {
 impl Server {
     /// Returns the server that a client would connect to.
     pub fn of(builder: &ClientBuilder) -> Result<Self, Failure> {
-        let unsupported = |it: &str| {
+        let unsupported = |target: &str| {
             let hint = "give an http or https URL, or a command after `--`";
-            Err(Failure::usage(format!("doctor can't examine {it}")).with_hint(hint))
+            Err(Failure::usage(format!("doctor can't examine {target}")).with_hint(hint))
         };
         match builder.target() {
             (Target::Command(command), _) => Ok(Self::Command(command.clone().quiet())),
@@ -134,18 +134,18 @@ pub struct Exchange {
 impl Exchange {
     /// Returns the response to a request.
     pub fn response(&self, id: &Value) -> Option<&Message> {
-        self.messages.iter().find(|it| it.answers(id))
+        self.messages.iter().find(|message| message.answers(id))
     }
 
     /// Returns the first response, whatever its id.
     pub fn any_response(&self) -> Option<&Message> {
-        self.messages.iter().find(|it| it.is_response())
+        self.messages.iter().find(|message| message.is_response())
     }
 
     /// Describes what came for a report.
     pub fn observed(&self) -> String {
-        let status = self.http.as_ref().map(|it| format!("HTTP {}", it.status));
-        let text = match (self.messages.iter().rfind(|it| it.is_response()), &self.http) {
+        let status = self.http.as_ref().map(|head| format!("HTTP {}", head.status));
+        let text = match (self.messages.iter().rfind(|message| message.is_response()), &self.http) {
             (Some(response), _) => Some(super::report::shown(&response.raw)),
             (None, Some(head)) if !head.body.is_empty() => Some(super::report::shown(&head.body)),
             _ => None,

@@ -55,7 +55,7 @@ impl SseWire {
             Ok(None) => return Err(NotSse::NoEndpoint("the stream ends at once".into())),
             Err(end) => return Err(NotSse::NoEndpoint(end.reason())),
         };
-        let url = Url::parse(&address.url).and_then(|it| it.join(&named));
+        let url = Url::parse(&address.url).and_then(|url| url.join(&named));
         let url = url.map_err(|_| NotSse::NoEndpoint(format!("event: endpoint, data: {named}")))?;
         let endpoint = address.with_url(url.with_query());
         let (sender, messages) = mpsc::unbounded_channel();

@@ -70,7 +70,7 @@ impl ProcessWire {
             input.flush().await
         };
         match tokio::time::timeout(WRITE_TIMEOUT, write).await {
-            Ok(written) => written.map_err(|it| it.to_string()),
+            Ok(written) => written.map_err(|error| error.to_string()),
             Err(_) => Err("the server does not read its stdin".into()),
         }
     }

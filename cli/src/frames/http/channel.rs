@@ -99,7 +99,7 @@ impl Channel {
     /// Returns the time since a client used the connection; `None` while one does.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.lock();
-        let has_stream = state.own_stream.as_ref().is_some_and(|it| !it.is_closed());
+        let has_stream = state.own_stream.as_ref().is_some_and(|stream| !stream.is_closed());
         (state.exchanges.is_empty() && !has_stream).then_some(state.used)
     }
 
@@ -119,7 +119,7 @@ impl Channel {
         let number = state.next;
         let token = message.meta(PROGRESS_TOKEN);
         let is_subscription =
-            message.string("method").is_some_and(|it| it == "subscriptions/listen");
+            message.string("method").is_some_and(|method| method == "subscriptions/listen");
         let mut seen = id.clone();
         if self.is_shared {
             seen = number.to_string();
@@ -151,7 +151,7 @@ impl Channel {
     pub(super) async fn close(&self) {
         self.lock().to_server = None;
         // The sender is in this value.
-        let _ = self.is_closed.subscribe().wait_for(|it| *it).await;
+        let _ = self.is_closed.subscribe().wait_for(|is_closed| *is_closed).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -175,9 +175,9 @@ impl Channel {
             }
             Kind::Notification { method } => {
                 let key = match method == "notifications/progress" {
-                    true => message
-                        .object("params")
-                        .and_then(|it| it.get(PROGRESS_TOKEN).map(|it| it.get().to_owned())),
+                    true => message.object("params").and_then(|params| {
+                        params.get(PROGRESS_TOKEN).map(|token| token.get().to_owned())
+                    }),
                     false => message.meta(SUBSCRIPTION_ID),
                 };
                 let found = key.as_ref().and_then(|key| match self.is_shared {
@@ -185,8 +185,8 @@ impl Channel {
                     false => state
                         .exchanges
                         .iter()
-                        .find(|(id, it)| it.token.as_ref() == Some(key) || *id == key)
-                        .map(|it| it.1),
+                        .find(|(id, exchange)| exchange.token.as_ref() == Some(key) || *id == key)
+                        .map(|found| found.1),
                 });
                 let Some(exchange) = found else {
                     return state.deliver_any(frame, self.is_shared);
@@ -246,8 +246,8 @@ impl State {
             let _ = stream.send(Event::Message(frame));
             return;
         }
-        let requests = self.exchanges.values().filter(|it| !it.is_subscription);
-        if let Some(exchange) = requests.max_by_key(|it| it.number) {
+        let requests = self.exchanges.values().filter(|exchange| !exchange.is_subscription);
+        if let Some(exchange) = requests.max_by_key(|exchange| exchange.number) {
             let _ = exchange.events.send(Event::Message(frame));
         } else if !is_shared {
             if self.backlog.len() == MAX_BACKLOG {

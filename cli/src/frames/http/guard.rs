@@ -30,7 +30,8 @@ mod tests {
 
     fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
         let values = [(header::HOST, Some(host)), (header::ORIGIN, origin)];
-        let given = values.into_iter().filter_map(|(name, it)| Some((name, it?.parse().ok()?)));
+        let given =
+            values.into_iter().filter_map(|(name, value)| Some((name, value?.parse().ok()?)));
         given.collect()
     }
 

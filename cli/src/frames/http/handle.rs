@@ -53,12 +53,12 @@ impl Endpoint {
 
     /// Ends all servers.
     pub(super) async fn close(&self) {
-        let sessions: Vec<_> = self.sessions().drain().map(|it| it.1).collect();
+        let sessions: Vec<_> = self.sessions().drain().map(|session| session.1).collect();
         let shared = self.shared.lock().await.take();
         let closing = sessions
             .into_iter()
             .chain(shared)
-            .map(|it| tokio::spawn(async move { it.close().await }));
+            .map(|channel| tokio::spawn(async move { channel.close().await }));
         for closed in closing.collect::<Vec<_>>() {
             // A panic of another task has been reported.
             let _ = closed.await;
@@ -83,7 +83,7 @@ impl Endpoint {
             },
             Method::DELETE => match self.session(&head.headers) {
                 Ok(channel) => {
-                    self.sessions().retain(|_, it| !Arc::ptr_eq(it, &channel));
+                    self.sessions().retain(|_, other| !Arc::ptr_eq(other, &channel));
                     channel.close().await;
                     empty(StatusCode::NO_CONTENT)
                 }
@@ -136,7 +136,7 @@ impl Endpoint {
         };
         let pending = channel.request(message, id);
         let mut reply = answer(pending, accepts_stream(headers), is_modern).await;
-        if let Some(session) = session.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        if let Some(session) = session.and_then(|id| HeaderValue::from_str(&id).ok()) {
             reply.headers_mut().insert(SESSION_ID, session);
         }
         reply
@@ -145,10 +145,10 @@ impl Endpoint {
     /// Returns the connection for requests without a session.
     async fn shared(&self) -> Result<Arc<Channel>, String> {
         let mut shared = self.shared.lock().await;
-        if let Some(channel) = shared.as_ref().filter(|it| it.is_open()) {
+        if let Some(channel) = shared.as_ref().filter(|channel| channel.is_open()) {
             return Ok(Arc::clone(channel));
         }
-        let connection = self.server.open().await.map_err(|it| it.to_string())?;
+        let connection = self.server.open().await.map_err(|error| error.to_string())?;
         let channel = Channel::new(connection, true);
         *shared = Some(Arc::clone(&channel));
         Ok(channel)
@@ -156,12 +156,13 @@ impl Endpoint {
 
     /// Returns the session that a request names.
     fn session(&self, headers: &HeaderMap) -> Result<Arc<Channel>, Reply> {
-        let Some(id) = headers.get(SESSION_ID).map(|it| it.to_str().unwrap_or_default()) else {
+        let Some(id) = headers.get(SESSION_ID).map(|value| value.to_str().unwrap_or_default())
+        else {
             let why = "Mcp-Session-Id is missing: a session begins with initialize";
             return Err(refuse(StatusCode::BAD_REQUEST, None, why));
         };
         let mut sessions = self.sessions();
-        if let Some(channel) = sessions.get(id).filter(|it| it.is_open()) {
+        if let Some(channel) = sessions.get(id).filter(|channel| channel.is_open()) {
             return Ok(Arc::clone(channel));
         }
         sessions.remove(id);
@@ -173,10 +174,11 @@ impl Endpoint {
         let full = {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                let is_unused = |it: &Channel| {
-                    !it.is_open() || it.idle_since().is_some_and(|since| since.elapsed() > UNUSED)
+                let is_unused = |channel: &Channel| {
+                    !channel.is_open()
+                        || channel.idle_since().is_some_and(|since| since.elapsed() > UNUSED)
                 };
-                for (_, unused) in sessions.extract_if(|_, it| is_unused(it)) {
+                for (_, unused) in sessions.extract_if(|_, channel| is_unused(channel)) {
                     tokio::spawn(async move { unused.close().await });
                 }
             }
@@ -185,9 +187,10 @@ impl Endpoint {
         if full {
             return Err(format!("there are {MAX_SESSIONS} sessions already"));
         }
-        let connection = self.server.open().await.map_err(|it| it.to_string())?;
+        let connection = self.server.open().await.map_err(|error| error.to_string())?;
         let mut random = [0_u8; 16];
-        getrandom::fill(&mut random).map_err(|it| format!("there are no random bytes: {it}"))?;
+        getrandom::fill(&mut random)
+            .map_err(|error| format!("there are no random bytes: {error}"))?;
         let id = format!("{:032x}", u128::from_be_bytes(random));
         let channel = Channel::new(connection, false);
         self.sessions().insert(id.clone(), Arc::clone(&channel));
@@ -203,8 +206,8 @@ impl Endpoint {
 fn accepts_stream(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::ACCEPT).iter().peekable();
     values.peek().is_none()
-        || values.any(|it| {
-            let text = it.to_str().unwrap_or_default();
+        || values.any(|value| {
+            let text = value.to_str().unwrap_or_default();
             text.contains("text/event-stream") || text.contains("*/*") || text.contains("text/*")
         })
 }
@@ -212,7 +215,7 @@ fn accepts_stream(headers: &HeaderMap) -> bool {
 /// Reads a body; `None` if it is too long or broken.
 pub async fn collect(mut body: Incoming) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    while let Some(frame) = poll_fn(|it| Pin::new(&mut body).poll_frame(it)).await {
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         if let Ok(data) = frame.ok()?.into_data() {
             if bytes.len() + data.len() > MAX_FRAME {
                 return None;

@@ -63,7 +63,7 @@ impl Listener {
             Failure::new(FailureKind::Connect, format!("can't listen at {url}: {error}"))
                 .with_hint("give another port; port 0 chooses a free one")
         })?;
-        let port = socket.local_addr().map_or(port, |it| it.port());
+        let port = socket.local_addr().map_or(port, |address| address.port());
         let url = format!("http://{host}:{port}{path}");
         Ok(Self { socket, path, url })
     }

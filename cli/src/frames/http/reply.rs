@@ -140,8 +140,8 @@ pub(super) fn refuse(status: StatusCode, id: Option<&str>, why: &str) -> Reply {
 
 /// Returns the status of a response of the revisions from 2026-07-28 on (spec: Streamable HTTP, "Status codes").
 fn status(response: &[u8]) -> StatusCode {
-    let error = RawObject::parse(response).and_then(|it| it.object("error"));
-    let number = error.and_then(|it| it.get("code")?.get().parse().ok());
+    let error = RawObject::parse(response).and_then(|response| response.object("error"));
+    let number = error.and_then(|error| error.get("code")?.get().parse().ok());
     match number {
         Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         Some(

@@ -54,8 +54,8 @@ pub fn with(
 
 pub fn without(text: &str, syntax: Syntax, servers: &str, name: &str) -> Result<String, String> {
     let root = parse(text, syntax)?;
-    let entries = root.object_value().and_then(|it| it.object_value(servers));
-    if let Some(entry) = entries.and_then(|it| it.get(name)) {
+    let entries = root.object_value().and_then(|object| object.object_value(servers));
+    if let Some(entry) = entries.and_then(|entries| entries.get(name)) {
         entry.remove();
     }
     Ok(marked(text, &root))
@@ -110,8 +110,13 @@ fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, String> {
         allow_extended_string_escapes: false,
     };
     let text = text.strip_prefix(MARK).unwrap_or(text);
-    CstRootNode::parse(text, &options).map_err(|it| {
-        format!("line {}, column {}: {}", it.line_display(), it.column_display(), it.kind())
+    CstRootNode::parse(text, &options).map_err(|error| {
+        format!(
+            "line {}, column {}: {}",
+            error.line_display(),
+            error.column_display(),
+            error.kind()
+        )
     })
 }
 
@@ -119,7 +124,7 @@ fn parse(text: &str, syntax: Syntax) -> Result<CstRootNode, String> {
 /// first.
 fn check_names(root: &CstRootNode) -> Result<(), String> {
     let mut objects: Vec<(CstObject, usize)> =
-        root.object_value().map(|it| (it, 0)).into_iter().collect();
+        root.object_value().map(|object| (object, 0)).into_iter().collect();
     while let Some((object, depth)) = objects.pop() {
         let mut names = Vec::new();
         for member in object.properties() {
@@ -145,9 +150,9 @@ fn marked(old: &str, root: &CstRootNode) -> String {
 fn input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
-        Value::Bool(it) => CstInputValue::Bool(*it),
-        Value::Number(it) => CstInputValue::Number(it.to_string()),
-        Value::String(it) => CstInputValue::String(it.clone()),
+        Value::Bool(flag) => CstInputValue::Bool(*flag),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
         Value::Object(members) => {
             let member = |(name, value): (&String, &Value)| (name.clone(), input(value));

@@ -38,8 +38,8 @@ impl Document {
         };
         let (text, exists) = match read::configuration(path, project) {
             Ok(bytes) => {
-                let text = String::from_utf8(bytes).map_err(|it| {
-                    let at = it.utf8_error().valid_up_to();
+                let text = String::from_utf8(bytes).map_err(|error| {
+                    let at = error.utf8_error().valid_up_to();
                     file(format!("the file is not UTF-8 at byte {at}"))
                         .with_hint("the file was not changed; save it as UTF-8")
                 })?;
@@ -49,8 +49,8 @@ impl Document {
             Err(error) => return Err(file(format!("the file cannot be read: {error}"))),
         };
         let document = Self { text, syntax, servers, exists };
-        document.read().map_err(|it| {
-            file(it).with_hint("the file was not changed; correct it, then repeat the command")
+        document.read().map_err(|error| {
+            file(error).with_hint("the file was not changed; correct it, then repeat the command")
         })?;
         Ok(document)
     }
@@ -109,7 +109,7 @@ impl Document {
     }
 
     fn edited(&self, text: Result<String, String>) -> Result<Self, Failure> {
-        let text = text.map_err(|it| Failure::new(FailureKind::File, it))?;
+        let text = text.map_err(|error| Failure::new(FailureKind::File, error))?;
         Ok(Self { text, exists: true, ..*self })
     }
 

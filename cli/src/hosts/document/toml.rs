@@ -103,7 +103,7 @@ fn set(old: &mut Value, value: &Json) {
 
 fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| {
-        let start = error.span().map_or(0, |it| it.start);
+        let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -113,19 +113,19 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
 }
 
 fn entries_are_inline(entries: &dyn TableLike) -> bool {
-    entries.iter().any(|(_, it)| it.is_inline_table())
-        && entries.iter().all(|(_, it)| it.is_value())
+    entries.iter().any(|(_, entry)| entry.is_inline_table())
+        && entries.iter().all(|(_, entry)| entry.is_value())
 }
 
 fn toml_value(json: &Json) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
-        Json::Bool(it) => (*it).into(),
-        Json::Number(it) => match it.as_i64() {
-            Some(it) => it.into(),
-            None => it.as_f64()?.into(),
+        Json::Bool(flag) => (*flag).into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => integer.into(),
+            None => number.as_f64()?.into(),
         },
-        Json::String(it) => it.as_str().into(),
+        Json::String(text) => text.as_str().into(),
         Json::Array(items) => items.iter().filter_map(toml_value).collect(),
         Json::Object(members) => {
             let mut table = InlineTable::new();
@@ -148,17 +148,17 @@ fn item_json(item: &Item) -> Json {
         Item::None => Json::Null,
         Item::Value(value) => value_json(value),
         Item::Table(table) => table_json(table),
-        Item::ArrayOfTables(tables) => tables.iter().map(|it| table_json(it)).collect(),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| table_json(table)).collect(),
     }
 }
 
 fn value_json(value: &Value) -> Json {
     match value {
-        Value::String(it) => it.value().as_str().into(),
-        Value::Integer(it) => (*it.value()).into(),
-        Value::Float(it) => (*it.value()).into(),
-        Value::Boolean(it) => (*it.value()).into(),
-        Value::Datetime(it) => it.value().to_string().into(),
+        Value::String(text) => text.value().as_str().into(),
+        Value::Integer(integer) => (*integer.value()).into(),
+        Value::Float(float) => (*float.value()).into(),
+        Value::Boolean(flag) => (*flag.value()).into(),
+        Value::Datetime(time) => time.value().to_string().into(),
         Value::Array(items) => items.iter().map(value_json).collect(),
         Value::InlineTable(table) => table_json(table),
     }

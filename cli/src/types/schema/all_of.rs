@@ -13,7 +13,7 @@ pub fn merged(
     let mut merged = schema.clone();
     merged.remove("allOf");
     let (mut properties, mut required) = (Map::new(), Vec::new());
-    let mut open: Vec<(Value, usize)> = parts.iter().rev().map(|it| (it.clone(), 0)).collect();
+    let mut open: Vec<(Value, usize)> = parts.iter().rev().map(|part| (part.clone(), 0)).collect();
     let mut left = 1_000_usize;
     let own = Value::Object(merged.clone());
     open.insert(0, (own, 0));
@@ -28,9 +28,11 @@ pub fn merged(
             open.push((root.pointer(&unescaped(pointer))?.clone(), depth + 1));
         }
         let inner = part.get("allOf").and_then(Value::as_array);
-        open.extend(inner.into_iter().flatten().rev().map(|it| (it.clone(), depth + 1)));
-        if part.get("type").is_some_and(|it| it != "object")
-            || ["anyOf", "oneOf", "enum", "const", "items"].iter().any(|it| part.contains_key(*it))
+        open.extend(inner.into_iter().flatten().rev().map(|part| (part.clone(), depth + 1)));
+        if part.get("type").is_some_and(|kind| kind != "object")
+            || ["anyOf", "oneOf", "enum", "const", "items"]
+                .iter()
+                .any(|keyword| part.contains_key(*keyword))
         {
             return None;
         }

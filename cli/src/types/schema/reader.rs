@@ -85,9 +85,9 @@ impl<'a> Reader<'a> {
             if let Some(merged) = merged(self.root, schema, parts) {
                 return self.shape(&merged, name);
             }
-            let kinds: Vec<_> = parts.iter().map(|it| self.read(it, name)).collect();
+            let kinds: Vec<_> = parts.iter().map(|part| self.read(part, name)).collect();
             return Shape::Alias(
-                kinds.into_iter().find(|it| *it != Type::Any).unwrap_or(Type::Any),
+                kinds.into_iter().find(|kind| *kind != Type::Any).unwrap_or(Type::Any),
             );
         }
         if is_object(schema) {
@@ -118,7 +118,9 @@ impl<'a> Reader<'a> {
             let kinds: Vec<_> = variants
                 .iter()
                 .enumerate()
-                .map(|(index, it)| self.read(it, &variant(name, it, index, variants.len())))
+                .map(|(index, schema)| {
+                    self.read(schema, &variant(name, schema, index, variants.len()))
+                })
                 .collect();
             let kind = union(kinds);
             // Variants without types refine the type beside them.
@@ -172,18 +174,18 @@ impl<'a> Reader<'a> {
         let rest = rest.cloned();
         let limit = schema.get("maxItems").and_then(Value::as_u64);
         if first.is_empty() {
-            let kind = rest.map_or(Type::Any, |it| self.read(&it, &item));
+            let kind = rest.map_or(Type::Any, |rest| self.read(&rest, &item));
             return Type::Array(Box::new(kind));
         }
         let kinds: Vec<_> = first
             .iter()
             .enumerate()
-            .map(|(index, it)| self.read(it, &format!("{item}{}", index + 1)))
+            .map(|(index, schema)| self.read(schema, &format!("{item}{}", index + 1)))
             .collect();
-        let is_closed =
-            rest == Some(Value::Bool(false)) || limit.is_some_and(|it| it <= first.len() as u64);
+        let is_closed = rest == Some(Value::Bool(false))
+            || limit.is_some_and(|limit| limit <= first.len() as u64);
         let rest =
-            (!is_closed).then(|| Box::new(rest.map_or(Type::Any, |it| self.read(&it, &item))));
+            (!is_closed).then(|| Box::new(rest.map_or(Type::Any, |rest| self.read(&rest, &item))));
         Type::Tuple(kinds, rest)
     }
 
@@ -226,7 +228,7 @@ impl<'a> Reader<'a> {
             });
         }
         for property in required {
-            if fields.iter().all(|it| it.name != property) {
+            if fields.iter().all(|field| field.name != property) {
                 let (name, doc) = (property.to_owned(), String::new());
                 fields.push(Field { name, required: true, doc, kind: Type::Any });
             }
@@ -241,23 +243,24 @@ fn is_object(schema: &Map<String, Value>) -> bool {
     let has_members = || {
         ["properties", "additionalProperties", "patternProperties"]
             .iter()
-            .any(|it| schema.contains_key(*it))
+            .any(|keyword| schema.contains_key(*keyword))
     };
-    let is_value = ["$ref", "const", "enum"].iter().any(|it| schema.contains_key(*it));
+    let is_value = ["$ref", "const", "enum"].iter().any(|keyword| schema.contains_key(*keyword));
     let has_variants = schema.contains_key("anyOf") || schema.contains_key("oneOf");
-    let has_properties =
-        schema.get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+    let has_properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_some_and(|properties| !properties.is_empty());
     !is_value
-        && (kind.is_some_and(|it| it == "object") || kind.is_none() && has_members())
+        && (kind.is_some_and(|kind| kind == "object") || kind.is_none() && has_members())
         && (!has_variants || has_properties)
 }
 
 /// Returns the name of a variant: after its title, its constant member, or its position.
 fn variant(name: &str, schema: &Value, index: usize, count: usize) -> String {
-    let constant = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .and_then(|it| it.values().find_map(|it| it.get("const")?.as_str()));
+    let constant = schema.get("properties").and_then(Value::as_object).and_then(|properties| {
+        properties.values().find_map(|property| property.get("const")?.as_str())
+    });
     let title =
         schema.get("title").and_then(Value::as_str).filter(|_| schema.get("properties").is_some());
     let kinds = if count == 2 && index == 0 { String::new() } else { (index + 1).to_string() };

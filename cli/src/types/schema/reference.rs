@@ -18,7 +18,8 @@ pub fn closure(root: &Value, pointer: &str) -> String {
             match value {
                 Value::Object(members) => {
                     let reference = members.get("$ref").and_then(Value::as_str);
-                    if let Some(next) = reference.and_then(|it| it.strip_prefix('#')) {
+                    if let Some(next) = reference.and_then(|reference| reference.strip_prefix('#'))
+                    {
                         open.push(unescaped(next));
                     }
                     values.extend(members.values());
@@ -38,7 +39,10 @@ pub fn refers_to(root: &Value, pointer: &str) -> bool {
     while let Some(value) = values.pop() {
         match value {
             Value::Object(members) => {
-                if members.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'))
+                if members
+                    .get("$ref")
+                    .and_then(Value::as_str)
+                    .and_then(|reference| reference.strip_prefix('#'))
                     == Some(pointer)
                 {
                     return true;
@@ -57,8 +61,9 @@ pub fn unescaped(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let hex = tail.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        let byte = hex.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| first == b'%');
+        let hex = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte =
+            hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| first == b'%');
         bytes.push(byte.unwrap_or(first));
         rest = if byte.is_some() { &tail[2..] } else { tail };
     }

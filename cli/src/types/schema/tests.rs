@@ -48,7 +48,7 @@ fn definitions_are_declared_once_and_may_refer_to_themselves() {
         "$defs": { "node": { "type": "object", "properties": { "next": { "$ref": "#/$defs/node" } } } },
     });
     let (_, declarations) = read(&schema);
-    let names: Vec<_> = declarations.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<_> = declarations.iter().map(|declaration| declaration.name.as_str()).collect();
     assert_eq!(names, ["Node", "Root"]);
     assert_eq!(declarations[1].doc, "The root.");
 }
@@ -75,7 +75,7 @@ fn parts_of_all_of_are_one_object() {
     });
     let (_, declarations) = read(&schema);
     let Shape::Object { fields, .. } = &declarations[0].shape else { panic!("{declarations:?}") };
-    let fields: Vec<_> = fields.iter().map(|it| (it.name.as_str(), it.required)).collect();
+    let fields: Vec<_> = fields.iter().map(|field| (field.name.as_str(), field.required)).collect();
     assert_eq!(fields, [("a", false), ("b", true)]);
 }
 

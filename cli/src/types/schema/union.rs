@@ -27,10 +27,10 @@ pub fn union(kinds: Vec<Type>) -> Type {
             kind => members.push(kind),
         }
     }
-    if let Some(all) = members.iter_mut().find(|it| matches!(it, Type::Literal(_))) {
+    if let Some(all) = members.iter_mut().find(|member| matches!(member, Type::Literal(_))) {
         *all = Type::Literal(values);
     }
-    if let Some(null) = members.iter().position(|it| *it == Type::Null) {
+    if let Some(null) = members.iter().position(|member| *member == Type::Null) {
         let null = members.remove(null);
         members.push(null);
     }

@@ -49,7 +49,7 @@ impl Redirect {
             (None, _) => return Err(invalid("redirect_uri is missing")),
         };
         let state = form.get("state")?.map(ToOwned::to_owned);
-        if state.as_ref().is_some_and(|it| it.len() > MAX_STATE) {
+        if state.as_ref().is_some_and(|state| state.len() > MAX_STATE) {
             return Err(invalid("state is longer than 4,096 bytes"));
         }
         Ok(Self { uri, state })
@@ -68,7 +68,7 @@ impl Redirect {
                 vec![("error", error.code), ("error_description", error.description.as_str())]
             }
         };
-        fields.extend(self.state.as_deref().map(|it| ("state", it)));
+        fields.extend(self.state.as_deref().map(|state| ("state", state)));
         fields.push(("iss", issuer));
         let separator = if self.uri.contains('?') { '&' } else { '?' };
         format!("{}{separator}{}", self.uri, encode_form(&fields))
@@ -94,7 +94,7 @@ impl AuthorizationRequest {
         if form.get("code_challenge_method")? != Some("S256") || challenge.len() != CHALLENGE {
             return Err(invalid("PKCE with code_challenge_method S256 is required"));
         }
-        let owned = |it: Option<&str>| it.map(ToOwned::to_owned);
+        let owned = |value: Option<&str>| value.map(ToOwned::to_owned);
         Ok(Self {
             redirect,
             client_id: client.id.clone(),

@@ -27,7 +27,7 @@ impl<K: Clone + Eq + Hash, V> Bounded<K, V> {
             self.entries.remove(&oldest);
         }
         if self.order.len() >= 2 * self.max {
-            self.order.retain(|it| self.entries.contains_key(it));
+            self.order.retain(|key| self.entries.contains_key(key));
         }
         self.order.push_back(key.clone());
         self.entries.insert(key, value);

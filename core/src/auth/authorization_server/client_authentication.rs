@@ -34,7 +34,7 @@ impl PresentedClient {
         let (id, secret) = (form.get("client_id")?, form.get("client_secret")?);
         let assertion = form.get("client_assertion")?;
         let kinds = [basic.is_some(), secret.is_some(), assertion.is_some()];
-        if kinds.iter().filter(|it| **it).count() > 1 {
+        if kinds.iter().filter(|is_given| **is_given).count() > 1 {
             let reason = "the request authenticates its client in more than one way";
             return Err(OAuthError::new("invalid_request", reason));
         }
@@ -45,7 +45,8 @@ impl PresentedClient {
             if form.get("client_assertion_type")? != Some(CLIENT_ASSERTION) {
                 return Err(OAuthError::client("client_assertion_type is not supported", false));
             }
-            let jwt = SignedJwt::parse(assertion).map_err(|it| OAuthError::client(it, false))?;
+            let jwt =
+                SignedJwt::parse(assertion).map_err(|error| OAuthError::client(error, false))?;
             let id = jwt.text("sub").unwrap_or_default().to_owned();
             Self { id, credentials: Credentials::Assertion(Box::new(jwt)) }
         } else {
@@ -79,7 +80,7 @@ impl PresentedClient {
             Credentials::Secret(_, method) => *method,
             Credentials::Assertion(_) => ClientMethod::PrivateKey,
         };
-        if client.method.is_some_and(|it| it != method) {
+        if client.method.is_some_and(|registered| registered != method) {
             return refused("the client is registered with another authentication method");
         }
         match (&self.credentials, &client.secret, &client.keys) {
@@ -118,14 +119,14 @@ fn read_basic(request: &Request) -> Result<Option<(String, String)>, OAuthError>
     let Some(value) = request.headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let invalid = || OAuthError::client("the Authorization header is malformed", true);
     let (scheme, value) =
-        value.to_str().ok().and_then(|it| it.split_once(' ')).ok_or_else(invalid)?;
+        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(invalid)?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return Err(OAuthError::client(
             "the Authorization header must have the scheme Basic",
             true,
         ));
     }
-    let pair = STANDARD.decode(value.trim()).ok().and_then(|it| String::from_utf8(it).ok());
+    let pair = STANDARD.decode(value.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let pair = pair.ok_or_else(invalid)?;
     let (id, secret) = pair.split_once(':').ok_or_else(invalid)?;
     Ok(Some((decode(id), decode(secret))))

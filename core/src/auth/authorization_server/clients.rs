@@ -101,11 +101,11 @@ pub(super) const METHODS: [(&str, ClientMethod); 4] = [
 
 impl ClientMethod {
     pub(super) fn named(name: &str) -> Option<Self> {
-        METHODS.iter().find(|(it, _)| *it == name).map(|(_, it)| *it)
+        METHODS.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
     }
 
     pub(super) fn name(self) -> &'static str {
-        METHODS.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+        METHODS.iter().find(|(_, method)| *method == self).map_or("", |(name, _)| name)
     }
 
     pub(super) fn needs_secret(self) -> bool {
@@ -136,7 +136,9 @@ impl Client {
         }
         let keys = match &metadata.jwks {
             None => None,
-            Some(set) => Some(Jwks::read(set.to_string().as_bytes()).map_err(|it| invalid(&it))?),
+            Some(set) => {
+                Some(Jwks::read(set.to_string().as_bytes()).map_err(|error| invalid(&error))?)
+            }
         };
         if method == Some(ClientMethod::PrivateKey) && keys.as_ref().is_none_or(Jwks::is_empty) {
             return Err(invalid("private_key_jwt needs jwks with a public key for signatures"));
@@ -176,7 +178,7 @@ impl Client {
     }
 
     pub(super) fn may_use(&self, grant_type: &str) -> bool {
-        self.grant_types.as_ref().is_none_or(|it| it.iter().any(|it| it == grant_type))
+        self.grant_types.as_ref().is_none_or(|types| types.iter().any(|known| known == grant_type))
     }
 
     /// Returns whether the client registered this URL. It is checked like one that is registered.
@@ -189,7 +191,7 @@ impl Client {
 impl Clients {
     pub(super) fn new(given: impl IntoIterator<Item = Client>) -> Self {
         Self {
-            given: given.into_iter().map(|it| (it.id.clone(), it)).collect(),
+            given: given.into_iter().map(|client| (client.id.clone(), client)).collect(),
             registered: Bounded::new(MAX_REGISTERED),
             documents: Bounded::new(MAX_DOCUMENTS),
         }
@@ -217,24 +219,25 @@ impl Clients {
 /// Checks the document of a client at a URL by the rules of this authorization server. Errors with the problem.
 #[cfg(feature = "bindings")]
 pub fn check_document(url: &str, document: &Value) -> Result<(), String> {
-    Client::of_document(url, document).map(drop).map_err(|it| it.description)
+    Client::of_document(url, document).map(drop).map_err(|error| error.description)
 }
 
 /// Checks a redirect URL by the rules of this authorization server. Errors with the problem.
 #[cfg(feature = "bindings")]
 pub fn check_redirect(uri: &str) -> Result<(), String> {
-    check_redirect_uri(uri).map_err(|it| it.description)
+    check_redirect_uri(uri).map_err(|error| error.description)
 }
 
 fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
     let invalid = |reason: &str| OAuthError::new("invalid_redirect_uri", reason);
     let (scheme, rest) = uri.split_once(':').ok_or_else(|| invalid("it is no absolute URL"))?;
     let scheme = &*scheme.to_ascii_lowercase();
-    if uri.len() > MAX_URI || uri.contains('#') || !uri.bytes().all(|it| it.is_ascii_graphic()) {
+    if uri.len() > MAX_URI || uri.contains('#') || !uri.bytes().all(|byte| byte.is_ascii_graphic())
+    {
         return Err(invalid("it is too long, or has a fragment or an invalid character"));
     }
     match scheme {
-        "http" | "https" => check_url(uri).map(drop).map_err(|it| invalid(&it.to_string())),
+        "http" | "https" => check_url(uri).map(drop).map_err(|error| invalid(&error.to_string())),
         // A browser would open these itself. Schemes of native apps should be domain names in reverse (RFC 8252, section 7.1),
         // and some of well-known apps are not.
         "about" | "blob" | "data" | "file" | "filesystem" | "ftp" | "javascript" | "vbscript"
@@ -277,19 +280,19 @@ fn is_top_level_domain(label: &str) -> bool {
 
 /// Returns whether two redirect URLs are the same. Ports of loopback addresses may differ (RFC 8252, section 7.3).
 pub(super) fn is_same_redirect(one: &str, other: &str) -> bool {
-    one == other || without_port(one).is_some_and(|it| Some(it) == without_port(other))
+    one == other || without_port(one).is_some_and(|uri| Some(uri) == without_port(other))
 }
 
 /// Returns a redirect URL at a loopback address without its port.
 pub(super) fn without_port(uri: &str) -> Option<String> {
-    let url = WebUrl::parse(uri).ok().filter(|it| it.scheme() == "http" && it.is_loopback())?;
+    let url = WebUrl::parse(uri).ok().filter(|url| url.scheme() == "http" && url.is_loopback())?;
     Some(format!("http://{}{}", url.host(), url.path()))
 }
 
 /// Returns whether a string is a scheme (RFC 3986, section 3.1), in lower case.
 fn is_scheme(text: &str) -> bool {
-    text.starts_with(|it: char| it.is_ascii_lowercase())
-        && text.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.'))
+    text.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.'))
 }
 
 #[cfg(test)]
@@ -300,7 +303,7 @@ mod tests {
 
     fn client(metadata: &Value) -> Result<Client, String> {
         let metadata = json::from_value(metadata).unwrap();
-        Client::new("me".into(), None, metadata).map_err(|it| it.description)
+        Client::new("me".into(), None, metadata).map_err(|error| error.description)
     }
 
     #[test]

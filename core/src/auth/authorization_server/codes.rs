@@ -103,7 +103,7 @@ impl Codes {
         if open.client_id != client_id {
             return refused("the code was issued to another client");
         }
-        if redirect_uri.is_some_and(|it| it != open.redirect_uri) {
+        if redirect_uri.is_some_and(|uri| uri != open.redirect_uri) {
             return refused("redirect_uri is another one than in the authorization request");
         }
         if !is_equal(pkce::challenge(verifier).as_bytes(), open.challenge.as_bytes()) {

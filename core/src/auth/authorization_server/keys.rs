@@ -52,7 +52,7 @@ impl SigningKeys {
     /// Returns the key set.
     pub(super) fn published(&self) -> Value {
         let keys = std::iter::once(&self.current).chain(&self.former);
-        json!({ "keys": keys.map(|it| &it.public).collect::<Vec<_>>() })
+        json!({ "keys": keys.map(|key| &key.public).collect::<Vec<_>>() })
     }
 
     pub(super) fn public(&self) -> Jwks {

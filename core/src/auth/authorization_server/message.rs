@@ -129,8 +129,8 @@ impl Form {
 
     /// Reads the body. Errors if it is no form.
     pub(super) fn of_body(request: &Request) -> Result<Self, OAuthError> {
-        let kind = request.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
-        let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
+        let kind = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             let reason = "the body must be application/x-www-form-urlencoded";
             return Err(OAuthError::new("invalid_request", reason));
@@ -162,7 +162,7 @@ impl Form {
 
     /// Returns the values of a field that may be repeated.
     pub(super) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
-        let fields = self.0.iter().filter(move |(it, value)| it == name && !value.is_empty());
+        let fields = self.0.iter().filter(move |(key, value)| key == name && !value.is_empty());
         fields.map(|(_, value)| value.as_str())
     }
 

@@ -25,7 +25,7 @@ pub(super) fn document(offered: &Offered<'_>) -> Value {
     let at = |path: &str| format!("{}{path}", offered.issuer);
     let algorithms: Vec<_> = Algorithm::all().into_iter().map(Algorithm::name).collect();
     let methods: Vec<_> = METHODS.iter().map(|(name, _)| *name).collect();
-    let with_credentials: Vec<_> = methods.iter().filter(|it| **it != "none").collect();
+    let with_credentials: Vec<_> = methods.iter().filter(|method| **method != "none").collect();
     let mut document = json!({
         "issuer": offered.issuer,
         "authorization_endpoint": at(AUTHORIZE),

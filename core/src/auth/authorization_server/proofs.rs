@@ -38,7 +38,7 @@ impl Proofs {
         if needs_nonce && !self.accepts(&proof.nonce, at.unix) {
             let mut error = OAuthError::new("use_dpop_nonce", "the DPoP proof needs a nonce");
             let nonce = HeaderValue::from_str(self.nonce(at)).ok();
-            error.header = nonce.map(|it| Box::new((DPOP_NONCE, it)));
+            error.header = nonce.map(|nonce| Box::new((DPOP_NONCE, nonce)));
             return Err(error);
         }
         match self.used.use_once(proof.owner(), proof.id, proof.until, at.unix) {
@@ -63,6 +63,6 @@ impl Proofs {
             self.nonces.insert(0, (at.id("dpop nonce"), at.unix));
             self.nonces.truncate(2);
         }
-        self.nonces.first().map_or("", |(it, _)| it)
+        self.nonces.first().map_or("", |(nonce, _)| nonce)
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn register(
         .ok_or_else(|| invalid("token_endpoint_auth_method is not supported"))?;
     metadata.token_endpoint_auth_method = Some(method.name().to_owned());
     let grant_types = metadata.grant_types.get_or_insert_with(|| vec!["authorization_code".into()]);
-    if grant_types.iter().any(|it| it == "authorization_code") && metadata.redirect_uris.is_empty()
+    if grant_types.iter().any(|grant_type| grant_type == "authorization_code")
+        && metadata.redirect_uris.is_empty()
     {
         let reason = "redirect_uris is missing, which authorization_code needs";
         return Err(OAuthError::new("invalid_redirect_uri", reason));

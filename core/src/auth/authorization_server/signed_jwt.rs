@@ -50,11 +50,12 @@ impl SignedJwt {
 
     /// Returns a claim that is a non-empty string.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.claims.get(name)?.as_str().filter(|it| !it.is_empty())
+        self.claims.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 
     pub(super) fn has_audience(&self, names: &[&str]) -> bool {
-        let is_named = |it: &Value| it.as_str().is_some_and(|it| names.contains(&it));
+        let is_named =
+            |audience: &Value| audience.as_str().is_some_and(|name| names.contains(&name));
         match self.claims.get("aud") {
             Some(Value::Array(all)) => all.iter().any(is_named),
             Some(one) => is_named(one),
@@ -76,7 +77,7 @@ impl SignedJwt {
     pub(super) fn verify(&self, keys: &Jwks, unix: u64) -> Result<(), &'static str> {
         let keys = keys.candidates(self.kid.as_deref(), self.algorithm);
         let message = self.signed.as_bytes();
-        if !keys.iter().any(|it| it.verify(self.algorithm, message, &self.signature)) {
+        if !keys.iter().any(|key| key.verify(self.algorithm, message, &self.signature)) {
             return Err("the signature of the JWT is wrong");
         }
         jwt::check_times(&self.claims, unix, jwt::LEEWAY, true)

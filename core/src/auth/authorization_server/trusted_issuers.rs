@@ -30,7 +30,7 @@ pub(super) enum Found<'a> {
 
 impl TrustedIssuers {
     pub(super) fn new(issuers: impl IntoIterator<Item = String>) -> Self {
-        Self(issuers.into_iter().map(|it| (it, Issuer::default())).collect())
+        Self(issuers.into_iter().map(|issuer| (issuer, Issuer::default())).collect())
     }
 
     pub(super) fn keys(&self, issuer: &str) -> Result<Found<'_>, FetchError> {
@@ -68,13 +68,14 @@ impl TrustedIssuers {
             if known.keys_url.as_deref() == Some(url) {
                 let answer = answer?;
                 let keys = Jwks::read(&answer.body).map_err(FetchError::Json);
-                known.keys = Some(keys.map_err(|it| failed(&it))?);
+                known.keys = Some(keys.map_err(|error| failed(&error))?);
                 return Ok(true);
             }
             let places = issuer_locations(issuer);
-            if places.get(known.missing).is_some_and(|it| it == url) {
-                let read = answer
-                    .and_then(|it| ServerMetadata::read(it, issuer).map_err(|it| failed(&it)));
+            if places.get(known.missing).is_some_and(|place| place == url) {
+                let read = answer.and_then(|answer| {
+                    ServerMetadata::read(answer, issuer).map_err(|error| failed(&error))
+                });
                 match read {
                     Ok(metadata) => known.keys_url = metadata.jwks_uri,
                     Err(_) if known.missing + 1 < places.len() => known.missing += 1,

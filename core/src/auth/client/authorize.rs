@@ -41,7 +41,7 @@ impl Authorization {
             )));
         }
         let methods = server.code_challenge_methods_supported.as_deref().unwrap_or_default();
-        if !methods.iter().any(|it| it == "S256") {
+        if !methods.iter().any(|method| method == "S256") {
             return Err(failure(format!(
                 "the authorization server {issuer} does not support PKCE with S256, without which signing in is not safe"
             ))
@@ -100,13 +100,15 @@ impl Authorization {
         let query = redirect.split_once('?').map_or(redirect, |(_, query)| query);
         let fields = decode_form(query.split('#').next().unwrap_or_default());
         let get = |name: &str| {
-            let mut found = fields.iter().filter(|(it, _)| it == name).map(|(_, it)| it.as_str());
+            let mut found =
+                fields.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
             match (found.next(), found.next()) {
                 (value, None) => Ok(value),
                 _ => Err(failure(format!("the authorization response has {name} twice"))),
             }
         };
-        if !get("state")?.is_some_and(|it| is_equal(it.as_bytes(), self.state.expose().as_bytes()))
+        if !get("state")?
+            .is_some_and(|state| is_equal(state.as_bytes(), self.state.expose().as_bytes()))
         {
             return Err(failure("the authorization response belongs to another sign-in")
                 .with_hint("sign in again, in the window that was opened last"));
@@ -163,7 +165,7 @@ pub(super) fn select_scopes(
     };
     selected.extend(before.iter().cloned());
     let listed = server.scopes_supported.as_deref().unwrap_or_default();
-    match is_interactive && listed.iter().any(|it| it == OFFLINE_ACCESS) {
+    match is_interactive && listed.iter().any(|scope| scope == OFFLINE_ACCESS) {
         // Alone it would replace the scopes that the authorization server grants by default.
         true if !selected.is_empty() || !own.is_empty() => {
             selected.insert(OFFLINE_ACCESS.to_owned());
@@ -231,7 +233,10 @@ mod tests {
     fn the_issuer_of_a_response_is_compared_as_a_plain_string() {
         let read = |must: bool, query: &str| {
             let url = format!("http://127.0.0.1:7/callback?{query}");
-            request(must).read(&url).map(|it| it.expose().to_owned()).map_err(|it| it.to_string())
+            request(must)
+                .read(&url)
+                .map(|code| code.expose().to_owned())
+                .map_err(|error| error.to_string())
         };
         let good = "state=s3cret&code=c%2Bd&iss=https%3A%2F%2Fas.example.com";
         assert_eq!(read(true, good), Ok("c+d".into()));
@@ -276,7 +281,7 @@ mod tests {
         let select =
             |own: &str, challenged: Option<&str>, supported: &str, before: &str, listed| {
                 let list =
-                    |it: &str| it.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
+                    |text: &str| text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>();
                 let server = ServerMetadata {
                     scopes_supported: Some(list(listed)),
                     ..ServerMetadata::default()

@@ -108,8 +108,8 @@ impl Discovery {
         match &self.stage {
             Stage::Resource => self.take_resource(answer),
             Stage::Issuer { resource, issuer, .. } => {
-                let read = answer.and_then(|it| ServerMetadata::read(&it, issuer));
-                match read.and_then(|it| self.check_endpoints(it)) {
+                let read = answer.and_then(|answer| ServerMetadata::read(&answer, issuer));
+                match read.and_then(|metadata| self.check_endpoints(metadata)) {
                     Ok(metadata) => {
                         let wants_dpop = resource.dpop_bound_access_tokens_required == Some(true);
                         Ok(Next::Found(Box::new(ServerRecord {
@@ -138,7 +138,7 @@ impl Discovery {
     }
 
     fn take_resource(&mut self, answer: Result<FetchResponse, FetchError>) -> Result<Next, Error> {
-        match answer.and_then(|it| ResourceMetadata::read(&it, &self.target)) {
+        match answer.and_then(|answer| ResourceMetadata::read(&answer, &self.target)) {
             Ok(resource) => self.choose_issuer(resource),
             // Metadata about another resource, or with unusable authorization servers.
             Err(FetchError::Url(problem)) => {
@@ -178,18 +178,18 @@ impl Discovery {
         origin: &str,
         answer: Result<FetchResponse, FetchError>,
     ) -> Result<Next, Error> {
-        let read = answer.and_then(|it| {
+        let read = answer.and_then(|answer| {
             // The specification derives the URL from the origin, whose root some servers write with a slash.
-            let exact = ServerMetadata::read(&it, origin);
+            let exact = ServerMetadata::read(&answer, origin);
             exact.or_else(|error| {
-                ServerMetadata::read(&it, &format!("{origin}/")).map_err(|_| error)
+                ServerMetadata::read(&answer, &format!("{origin}/")).map_err(|_| error)
             })
         });
-        let metadata = match read.and_then(|it| self.check_endpoints(it)) {
+        let metadata = match read.and_then(|metadata| self.check_endpoints(metadata)) {
             Ok(metadata) => metadata,
             Err(error @ FetchError::Status(status)) if status.is_client_error() => {
                 self.note(&error);
-                check_url(origin).map_err(|it| failure(it.to_string()))?;
+                check_url(origin).map_err(|error| failure(error.to_string()))?;
                 ServerMetadata {
                     issuer: origin.to_owned(),
                     authorization_endpoint: Some(format!("{origin}/authorize")),
@@ -300,7 +300,8 @@ fn is_on_this_machine(url: &str) -> bool {
     let Ok(url) = WebUrl::parse(url) else { return false };
     let host = url.host().trim_start_matches('[').trim_end_matches([']', '.']);
     // Connections to an unspecified address reach this machine.
-    is_loopback(host) || host.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_unspecified())
+    is_loopback(host)
+        || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_unspecified())
 }
 
 #[cfg(test)]

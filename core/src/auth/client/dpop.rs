@@ -49,7 +49,7 @@ impl Prover {
         if let Some(token) = token {
             claims["ath"] = URL_SAFE_NO_PAD.encode(Sha256::digest(token)).into();
         }
-        if let Some(nonce) = origin(url).and_then(|it| self.nonces.get(&it)) {
+        if let Some(nonce) = origin(url).and_then(|origin| self.nonces.get(&origin)) {
             claims["nonce"] = nonce.as_str().into();
         }
         self.key.sign(&json!({ "typ": "dpop+jwt", "jwk": jwk }), &claims)
@@ -58,7 +58,7 @@ impl Prover {
     /// Keeps the nonce of a response for the next proofs to its origin (sections 8 and 9). Returns whether it is new.
     pub(super) fn take_nonce(&mut self, url: &str, nonce: &str) -> bool {
         let Some(origin) = origin(url) else { return false };
-        let is_valid = nonce.bytes().all(|it| matches!(it, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+        let is_valid = nonce.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
         if nonce.is_empty() || nonce.len() > MAX_NONCE || !is_valid {
             return false;
         }
@@ -76,7 +76,7 @@ pub(super) fn endless(place: &str) -> Error {
 }
 
 fn origin(url: &str) -> Option<String> {
-    WebUrl::parse(url).ok().map(|it| it.origin())
+    WebUrl::parse(url).ok().map(|url| url.origin())
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl SignIn {
     pub(super) fn start(&mut self, at: &Moment, flow: Flow) {
         self.flow = Some(flow);
         if self.is_loaded {
-            self.attempt(|it| it.begin(at));
+            self.attempt(|sign_in| sign_in.begin(at));
         } else {
             let key = self.server_key();
             self.go(at, Step::LoadServer, Task::Load(key));
@@ -129,17 +129,17 @@ impl SignIn {
     }
 
     pub(super) fn done(&mut self, at: &Moment, id: StepId, answer: Answer) {
-        let Some(flow) = self.flow.as_mut().filter(|it| it.id == id) else { return };
+        let Some(flow) = self.flow.as_mut().filter(|flow| flow.id == id) else { return };
         let step = std::mem::replace(&mut flow.step, Step::Start);
         (flow.deadline, flow.awaits_user) = (None, false);
         // The answer is used up.
         flow.id = StepId(0);
-        self.attempt(|it| it.advance(at, step, answer));
+        self.attempt(|sign_in| sign_in.advance(at, step, answer));
     }
 
     pub(super) fn tick(&mut self, at: &Moment) {
         let Some(flow) = &self.flow else { return };
-        if flow.deadline.is_none_or(|it| it > at.now) {
+        if flow.deadline.is_none_or(|deadline| deadline > at.now) {
             return;
         }
         let error = match &flow.step {
@@ -295,7 +295,7 @@ impl SignIn {
                 self.take_metadata(at, search, answer)
             }
             (Step::Lock, Answer::Stored(locked)) => {
-                locked.map_err(|it| self.store_failed(&it))?;
+                locked.map_err(|error| self.store_failed(&error))?;
                 self.flow()?.has_lock = true;
                 let key = self.credentials_key()?;
                 self.go(at, Step::Reload, Task::Load(key));
@@ -303,8 +303,8 @@ impl SignIn {
             }
             (Step::Reload, Answer::Loaded(loaded)) => self.refresh(at, loaded),
             (Step::Listen, Answer::Text(listening)) => {
-                let redirect_uri = listening.map_err(|it| {
-                    failure(format!("the redirect of the browser can't be received: {it}"))
+                let redirect_uri = listening.map_err(|error| {
+                    failure(format!("the redirect of the browser can't be received: {error}"))
                         .with_hint(format!(
                             "set {} to a free port, or handle the redirect with {}",
                             option_name("redirect_port"),
@@ -315,10 +315,10 @@ impl SignIn {
             }
             (Step::Register { redirect_uri }, Answer::Fetched(answer)) => {
                 let server = &self.server()?.metadata;
-                let response = answer.map_err(|it| {
+                let response = answer.map_err(|error| {
                     let issuer = &server.issuer;
                     failure(format!(
-                        "the registration at the authorization server {issuer} failed: {it}"
+                        "the registration at the authorization server {issuer} failed: {error}"
                     ))
                 })?;
                 let client = registration::read(&response, server, &redirect_uri)?;
@@ -331,7 +331,7 @@ impl SignIn {
             }
             (Step::Identify, Answer::Text(identified)) => {
                 let token = identified
-                    .map_err(|it| failure(format!("the identity token is missing: {it}")))?;
+                    .map_err(|error| failure(format!("the identity token is missing: {error}")))?;
                 self.identified(at, token.into())
             }
             (Step::FindProvider(search, identity), Answer::Fetched(answer)) => {
@@ -376,7 +376,7 @@ impl SignIn {
         at: &Moment,
         loaded: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), Error> {
-        let Some(bytes) = loaded.map_err(|it| self.store_failed(&it))? else {
+        let Some(bytes) = loaded.map_err(|error| self.store_failed(&error))? else {
             self.is_loaded = true;
             return self.begin(at);
         };
@@ -403,7 +403,7 @@ impl SignIn {
         server: ServerRecord,
         loaded: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), Error> {
-        let loaded = loaded.map_err(|it| self.store_failed(&it))?;
+        let loaded = loaded.map_err(|error| self.store_failed(&error))?;
         let key = self.key_of(&server);
         let credentials: CredentialsRecord = match loaded {
             Some(bytes) => records::read(&self.settings, &key, &bytes)?,
@@ -420,7 +420,8 @@ impl SignIn {
     /// Uses credentials of the store.
     pub(super) fn adopt(&mut self, mut credentials: CredentialsRecord) -> Result<(), Error> {
         // They may be from a time when the program accepted tokens that are not bound.
-        credentials.tokens = credentials.tokens.filter(|it| it.is_dpop || !self.settings.dpop);
+        credentials.tokens =
+            credentials.tokens.filter(|tokens| tokens.is_dpop || !self.settings.dpop);
         self.prover = match &credentials.dpop_key {
             Some(key) => {
                 let pkcs8 = STANDARD.decode(key.expose()).unwrap_or_default();
@@ -453,7 +454,7 @@ impl SignIn {
         };
         self.check_pinned(&found.metadata.issuer)?;
         let key = self.key_of(&found);
-        if self.server.as_ref().is_some_and(|it| self.key_of(it) == key) {
+        if self.server.as_ref().is_some_and(|server| self.key_of(server) == key) {
             self.server = Some(*found);
             return self.obtain(at);
         }
@@ -485,7 +486,7 @@ impl SignIn {
         match self.settings.grant.clone() {
             Grant::AuthorizationCode { client, port, .. } => {
                 let tokens = self.credentials.tokens.as_ref();
-                let has_refresh = tokens.is_some_and(|it| it.refresh.is_some());
+                let has_refresh = tokens.is_some_and(|tokens| tokens.refresh.is_some());
                 let flow = self.flow()?;
                 if has_refresh && flow.cause != Cause::StepUp && !flow.cannot_refresh {
                     let key = self.credentials_key()?;
@@ -511,7 +512,7 @@ impl SignIn {
             Grant::EnterpriseManaged { .. } => {
                 let server = &self.server()?.metadata;
                 if let Some(profiles) = &server.authorization_grant_profiles_supported
-                    && !profiles.iter().any(|it| it.contains("id-jag"))
+                    && !profiles.iter().any(|profile| profile.contains("id-jag"))
                 {
                     return Err(failure(format!(
                         "the authorization server {} does not support enterprise-managed authorization",

@@ -54,15 +54,15 @@ impl SignIn {
             }
             Registration::Document(url) => url.to_owned(),
             Registration::Dynamic => {
-                let known = self.credentials.client.as_ref().filter(|it| {
-                    let lasts = it.secret_expires_at.is_none_or(|end| end > at.unix);
-                    it.redirect_uri == redirect_uri && lasts
+                let known = self.credentials.client.as_ref().filter(|client| {
+                    let lasts = client.secret_expires_at.is_none_or(|end| end > at.unix);
+                    client.redirect_uri == redirect_uri && lasts
                 });
                 let Some(client) = known else {
                     let server = &self.server()?.metadata;
                     let name = &self.settings.client_name;
                     let request = registration::request(server, name, &redirect_uri);
-                    let request = request.map_err(|it| failure(it.to_string()))?;
+                    let request = request.map_err(|error| failure(error.to_string()))?;
                     self.go(at, Step::Register { redirect_uri }, Task::Fetch(request));
                     return Ok(());
                 };
@@ -107,7 +107,7 @@ impl SignIn {
         redirected: Result<String, String>,
     ) -> Result<(), Error> {
         let redirected = redirected
-            .map_err(|it| failure(format!("signing in with the browser failed: {it}")))?;
+            .map_err(|error| failure(format!("signing in with the browser failed: {error}")))?;
         let code = authorization.read(&redirected)?;
         let server = self.server()?;
         let metadata = &server.metadata;
@@ -143,15 +143,15 @@ impl SignIn {
         at: &Moment,
         loaded: Result<Option<Vec<u8>>, String>,
     ) -> Result<(), Error> {
-        let own = self.credentials.tokens.as_ref().map(|it| it.access.clone());
-        if let Some(bytes) = loaded.map_err(|it| self.store_failed(&it))? {
+        let own = self.credentials.tokens.as_ref().map(|tokens| tokens.access.clone());
+        if let Some(bytes) = loaded.map_err(|error| self.store_failed(&error))? {
             let key = self.credentials_key()?;
             let stored: CredentialsRecord = records::read(&self.settings, &key, &bytes)?;
             // Tokens that could not be stored are newer than those that were.
             let is_new = !self.is_unsaved
-                && stored.tokens.as_ref().is_some_and(|it| {
-                    let is_usable = it.is_dpop || !self.settings.dpop;
-                    is_usable && Some(&it.access) != own.as_ref()
+                && stored.tokens.as_ref().is_some_and(|tokens| {
+                    let is_usable = tokens.is_dpop || !self.settings.dpop;
+                    is_usable && Some(&tokens.access) != own.as_ref()
                 });
             if is_new {
                 self.adopt(stored)?;
@@ -160,14 +160,16 @@ impl SignIn {
             }
         }
         let tokens = self.credentials.tokens.clone();
-        let Some((tokens, token)) = tokens.and_then(|it| Some((it.clone(), it.refresh?))) else {
+        let Some((tokens, token)) =
+            tokens.and_then(|tokens| Some((tokens.clone(), tokens.refresh?)))
+        else {
             return Err(failure("there is no refresh token"));
         };
         let id = match self.registration()? {
             Registration::Given(client) => client.id.clone(),
             Registration::Document(url) => url.to_owned(),
             Registration::Dynamic => {
-                self.credentials.client.as_ref().map(|it| it.id.clone()).unwrap_or_default()
+                self.credentials.client.as_ref().map(|client| client.id.clone()).unwrap_or_default()
             }
         };
         let server = self.server()?;
@@ -243,9 +245,9 @@ impl SignIn {
 
     fn scopes(&self) -> Result<Scopes, Error> {
         let before = self.credentials.tokens.as_ref();
-        let before = before.map_or_else(Scopes::new, |it| &it.requested | &it.granted);
+        let before = before.map_or_else(Scopes::new, |tokens| &tokens.requested | &tokens.granted);
         let server = self.server()?;
-        let challenged = self.flow.as_ref().and_then(|it| it.scope.as_ref());
+        let challenged = self.flow.as_ref().and_then(|flow| flow.scope.as_ref());
         Ok(select_scopes(
             &self.settings.scopes,
             challenged,
@@ -372,7 +374,7 @@ impl SignIn {
             }
             return self.obtain_again(at);
         }
-        let is_valid = tokens.expires_at.is_none_or(|it| it > at.unix);
+        let is_valid = tokens.expires_at.is_none_or(|end| end > at.unix);
         if is_early && is_valid {
             tracing::debug!(%error, "a token could not be renewed, and is still valid");
             tokens.renew_at = Some(at.unix + RENEWAL_PAUSE);

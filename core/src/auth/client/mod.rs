@@ -34,5 +34,5 @@ fn failure(message: impl Into<String>) -> Error {
 
 /// Returns a string from a server as far as an error may show it: printable ASCII, and at most 200 characters.
 fn shown(text: &str) -> String {
-    text.chars().filter(|it| matches!(it, ' '..='~')).take(200).collect()
+    text.chars().filter(|letter| matches!(letter, ' '..='~')).take(200).collect()
 }

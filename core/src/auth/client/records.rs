@@ -80,13 +80,13 @@ pub(super) struct Tokens {
 /// Returns the key of the record of an MCP server. `client` is the id that the program gave: other programs with the same
 /// store must not change the authorization server that gets this program's credentials.
 pub(super) fn server_key(target: &str, client: Option<&str>) -> String {
-    let client = client.map(|it| format!(" {it}")).unwrap_or_default();
+    let client = client.map(|id| format!(" {id}")).unwrap_or_default();
     format!("server {target}{client}")
 }
 
 /// Returns the key of the credentials for a server. `client` is the id of a client that did not register itself.
 pub(super) fn credentials_key(server: &ServerRecord, client: Option<&str>) -> String {
-    let client = client.map(|it| format!(" {it}")).unwrap_or_default();
+    let client = client.map(|id| format!(" {id}")).unwrap_or_default();
     format!("credentials {} {}{client}", server.metadata.issuer, server.resource)
 }
 
@@ -123,8 +123,8 @@ pub(super) fn read_from<T: DeserializeOwned>(
             .with_hint("delete the record, then sign in again")
     };
     // The text of serde's error may quote a token.
-    let invalid = |it: serde_json::Error| {
-        unusable(&format!("is not valid (line {}, column {})", it.line(), it.column()))
+    let invalid = |error: serde_json::Error| {
+        unusable(&format!("is not valid (line {}, column {})", error.line(), error.column()))
     };
     let found: Version = json::from_bytes(bytes).map_err(invalid)?;
     if found.version != VERSION {

@@ -114,7 +114,7 @@ pub(super) fn request(
 fn requested_method(server: &ServerMetadata) -> &'static str {
     let Some(supported) = &server.token_endpoint_auth_methods_supported else { return "none" };
     let mut methods = ["none", "client_secret_basic", "client_secret_post"].into_iter();
-    methods.find(|it| supported.iter().any(|own| own == it)).unwrap_or("none")
+    methods.find(|method| supported.iter().any(|own| own == method)).unwrap_or("none")
 }
 
 /// Reads the response to a registration.
@@ -140,7 +140,8 @@ pub(super) fn read(
     if !matches!(response.status, StatusCode::OK | StatusCode::CREATED) {
         let refusal: Refusal = response.json().unwrap_or_default();
         let words = [refusal.error, refusal.error_description];
-        let words: Vec<_> = words.iter().map(|it| shown(it)).filter(|it| !it.is_empty()).collect();
+        let words: Vec<_> =
+            words.iter().map(|word| shown(word)).filter(|word| !word.is_empty()).collect();
         let words = match words.is_empty() {
             true => format!("HTTP {}", response.status.as_u16()),
             false => words.join(": "),
@@ -150,8 +151,8 @@ pub(super) fn read(
         ))
         .with_hint(register_client()));
     }
-    let registered: Registered = response.json().map_err(|it| {
-        failure(format!("the registration at the authorization server {issuer} failed: {it}"))
+    let registered: Registered = response.json().map_err(|error| {
+        failure(format!("the registration at the authorization server {issuer} failed: {error}"))
     })?;
     if registered.client_id.is_empty() {
         return Err(failure(format!(
@@ -162,7 +163,7 @@ pub(super) fn read(
         id: registered.client_id,
         secret: registered.client_secret,
         // Zero means that the secret does not expire.
-        secret_expires_at: registered.client_secret_expires_at.filter(|it| *it > 0),
+        secret_expires_at: registered.client_secret_expires_at.filter(|end| *end > 0),
         method: registered.token_endpoint_auth_method,
         redirect_uri: redirect_uri.to_owned(),
     })
@@ -191,8 +192,10 @@ mod tests {
         let url = Some("https://app.example.com/client.json");
         let choose = |client: Option<&RegisteredClient>, url, server: &ServerMetadata| {
             Registration::choose(client, url, server)
-                .map(|it| format!("{it:?}").split('(').next().unwrap_or_default().to_owned())
-                .map_err(|it| it.to_string())
+                .map(|chosen| {
+                    format!("{chosen:?}").split('(').next().unwrap_or_default().to_owned()
+                })
+                .map_err(|error| error.to_string())
         };
         let all = server(true, true);
         assert_eq!(choose(Some(&client), url, &all), Ok("Given".into()));

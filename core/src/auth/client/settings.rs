@@ -70,7 +70,7 @@ pub struct ClientKey(pub(super) Arc<SigningKey>);
 impl ClientKey {
     /// Reads a private key in PKCS#8, as PEM. Errors if the key does not fit the algorithm, such as `ES256`.
     pub fn from_pem(pem: &str, algorithm: &str) -> Result<Self, Error> {
-        SigningKey::from_pem(pem, algorithm).map(|it| Self(Arc::new(it)))
+        SigningKey::from_pem(pem, algorithm).map(|key| Self(Arc::new(key)))
     }
 }
 
@@ -125,7 +125,7 @@ impl Grant {
     /// Returns the client's id that the program gave.
     pub(super) fn given_id(&self) -> Option<&str> {
         match self {
-            Self::AuthorizationCode { client, .. } => client.as_ref().map(|it| &*it.id),
+            Self::AuthorizationCode { client, .. } => client.as_ref().map(|client| &*client.id),
             Self::ClientCredentials(client) | Self::EnterpriseManaged { client, .. } => {
                 Some(&client.id)
             }

@@ -237,7 +237,7 @@ impl SignIn {
         rejection: &Rejection,
     ) -> Reply {
         let challenge = challenge::for_oauth(&rejection.challenges, self.prover.is_some());
-        let get = |name: &str| challenge.and_then(|it| it.get(name));
+        let get = |name: &str| challenge.and_then(|challenge| challenge.get(name));
         let is_step_up = match (rejection.status, get("error")) {
             (_, Some(USE_DPOP_NONCE)) => return self.repeat_with_nonce(attempts, rejection),
             (401, _) => false,
@@ -251,7 +251,8 @@ impl SignIn {
                 false => Reply::Fail(Self::endless(rejection)),
             };
         }
-        let scope: Option<Scopes> = get("scope").map(scopes::parse).filter(|it| !it.is_empty());
+        let scope: Option<Scopes> =
+            get("scope").map(scopes::parse).filter(|scopes| !scopes.is_empty());
         if is_step_up && let Some(error) = self.useless_step_up(scope.as_ref()) {
             return Reply::Fail(error);
         }
@@ -263,8 +264,8 @@ impl SignIn {
         if self.flow.is_none() {
             let cause =
                 if is_step_up && current.is_some() { Cause::StepUp } else { Cause::Rejected };
-            let wants_proof = rejection.challenges.iter().any(|it| it.is("DPoP"))
-                && !rejection.challenges.iter().any(|it| it.is("Bearer"));
+            let wants_proof = rejection.challenges.iter().any(|challenge| challenge.is("DPoP"))
+                && !rejection.challenges.iter().any(|challenge| challenge.is("Bearer"));
             let mut flow = Flow::new(cause);
             flow.scope = scope;
             flow.metadata_url = get("resource_metadata").map(ToOwned::to_owned);
@@ -277,7 +278,7 @@ impl SignIn {
 
     /// Forgets a request that no longer waits.
     pub fn forget(&mut self, ticket: Ticket) {
-        self.waiting.retain(|it| *it != ticket);
+        self.waiting.retain(|waiting| *waiting != ticket);
     }
 
     pub fn handle(&mut self, at: &Moment, input: Input) {
@@ -299,7 +300,7 @@ impl SignIn {
 
     /// Returns whether the user is asked to sign in at this moment, which takes as long as the user does.
     pub fn awaits_user(&self) -> bool {
-        self.flow.as_ref().is_some_and(|it| it.awaits_user)
+        self.flow.as_ref().is_some_and(|flow| flow.awaits_user)
     }
 
     fn repeat_with_nonce(&mut self, attempts: &mut Attempts, rejection: &Rejection) -> Reply {
@@ -317,7 +318,7 @@ impl SignIn {
     fn useless_step_up(&self, challenged: Option<&Scopes>) -> Option<Error> {
         let tokens = self.credentials.tokens.as_ref()?;
         let had = scopes::union(&tokens.requested, &tokens.granted);
-        let missing = challenged.map_or_else(Scopes::new, |it| it - &had);
+        let missing = challenged.map_or_else(Scopes::new, |scopes| scopes - &had);
         if !missing.is_empty() {
             return None;
         }
@@ -347,10 +348,10 @@ impl SignIn {
         let can_renew = match self.settings.grant {
             Grant::AuthorizationCode { .. } => tokens.refresh.is_some(),
             // A workload's token is exchanged at the end only, because a failed exchange is not repeated.
-            Grant::WorkloadIdentity { .. } => tokens.expires_at.is_some_and(|it| it <= unix),
+            Grant::WorkloadIdentity { .. } => tokens.expires_at.is_some_and(|end| end <= unix),
             _ => true,
         };
-        can_renew && tokens.renew_at.is_some_and(|it| it <= unix)
+        can_renew && tokens.renew_at.is_some_and(|time| time <= unix)
     }
 }
 

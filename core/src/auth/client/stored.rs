@@ -44,23 +44,23 @@ impl StoredServer {
     /// beforehand, `document` the URL of a client metadata document.
     pub fn credentials_keys(&self, client: Option<&str>, document: Option<&str>) -> Vec<String> {
         let ids = [client.or(document), client];
-        ids.into_iter().map(|it| records::credentials_key(&self.0, it)).collect()
+        ids.into_iter().map(|id| records::credentials_key(&self.0, id)).collect()
     }
 
     /// Returns the sign-in with the record of the credentials.
     pub fn sign_in(&self, store: &str, key: &str, bytes: &[u8]) -> Result<StoredSignIn, Error> {
         let CredentialsRecord { client, tokens, .. } = records::read_from(store, key, bytes)?;
-        let scopes = tokens.as_ref().map(|it| it.granted.clone()).unwrap_or_default();
+        let scopes = tokens.as_ref().map(|tokens| tokens.granted.clone()).unwrap_or_default();
         let of = |find: fn(&Tokens) -> bool| tokens.as_ref().is_some_and(find);
         Ok(StoredSignIn {
             issuer: self.0.metadata.issuer.clone(),
             resource: self.0.resource.clone(),
-            client_id: client.map(|it| it.id),
+            client_id: client.map(|client| client.id),
             scopes,
-            expires_at: tokens.as_ref().and_then(|it| it.expires_at),
-            is_renewable: of(|it| it.refresh.is_some()),
-            is_bound: of(|it| it.is_dpop),
-            access_token: tokens.map(|it| it.access),
+            expires_at: tokens.as_ref().and_then(|tokens| tokens.expires_at),
+            is_renewable: of(|tokens| tokens.refresh.is_some()),
+            is_bound: of(|tokens| tokens.is_dpop),
+            access_token: tokens.map(|tokens| tokens.access),
         })
     }
 
@@ -74,7 +74,8 @@ impl StoredServer {
         given: Option<(&str, Option<&str>)>,
     ) -> Result<Option<FetchRequest>, Error> {
         let CredentialsRecord { client, tokens, .. } = records::read_from(store, key, bytes)?;
-        let own = client.as_ref().map(|it| (&*it.id, it.secret.as_ref().map(Secret::expose)));
+        let own =
+            client.as_ref().map(|client| (&*client.id, client.secret.as_ref().map(Secret::expose)));
         let (Some(url), Some(tokens), Some((id, secret))) =
             (&self.0.metadata.revocation_endpoint, &tokens, given.or(own))
         else {
@@ -87,7 +88,7 @@ impl StoredServer {
         let fields = [("token", token.expose()), ("token_type_hint", kind)];
         let request = match secret {
             Some(secret) => {
-                FetchRequest::post_form(url, &fields).map(|it| it.with_basic(id, secret))
+                FetchRequest::post_form(url, &fields).map(|request| request.with_basic(id, secret))
             }
             None => FetchRequest::post_form(url, &[fields[0], fields[1], ("client_id", id)]),
         };

@@ -113,7 +113,7 @@ fn a_token_that_another_process_renewed_is_used() {
     assert!(world.want(2));
     world.run();
     assert_eq!(world.token().as_deref(), Some("Bearer other"));
-    assert_eq!(world.urls().iter().filter(|it| **it == TOKEN).count(), 1);
+    assert_eq!(world.urls().iter().filter(|url| **url == TOKEN).count(), 1);
 }
 
 #[test]
@@ -382,9 +382,9 @@ fn credentials_of_one_authorization_server_do_not_reach_another() {
 #[test]
 fn a_response_of_another_issuer_yields_no_token_request() {
     for redirect in [
-        |it: String| format!("{it}&iss=https://evil.example"),
-        |it: String| it.replace("state=", "state=x"),
-        |it: String| it.replace("code=c0de", "error=access_denied"),
+        |url: String| format!("{url}&iss=https://evil.example"),
+        |url: String| url.replace("state=", "state=x"),
+        |url: String| url.replace("code=c0de", "error=access_denied"),
     ] {
         let mut world = World::new(interactive());
         world.redirect = redirect;
@@ -484,7 +484,7 @@ fn an_identity_token_is_exchanged_twice() {
     world.sign_in().unwrap();
     assert_eq!(world.token().as_deref(), Some("Bearer t1"));
     let forms: Vec<_> =
-        world.asked.iter().filter(|(url, _)| url == TOKEN).map(|(_, it)| it.as_str()).collect();
+        world.asked.iter().filter(|(url, _)| url == TOKEN).map(|(_, body)| body.as_str()).collect();
     assert_eq!(
         forms[0],
         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange\

@@ -81,7 +81,7 @@ fn method(
 ) -> ClientMethod {
     let Some(secret) = secret else { return ClientMethod::None };
     let supports = |method: &str| match &server.token_endpoint_auth_methods_supported {
-        Some(supported) => supported.iter().any(|it| it == method),
+        Some(supported) => supported.iter().any(|known| known == method),
         // The default of RFC 8414, section 2.
         None => method == "client_secret_basic",
     };
@@ -172,7 +172,7 @@ impl TokenRequest {
             ]),
         }
         let request = FetchRequest::post_form(&self.endpoint, &fields);
-        let mut request = request.map_err(|it| failure(it.to_string()))?;
+        let mut request = request.map_err(|error| failure(error.to_string()))?;
         if let ClientMethod::Basic(secret) = &self.client.method {
             request = request.with_basic(id, secret.expose());
         }
@@ -198,20 +198,20 @@ impl TokenRequest {
                 "the token request to the authorization server {issuer} failed: {reason}"
             )))
         };
-        let response = response.map_err(|it| broken(&it.to_string()))?;
+        let response = response.map_err(|error| broken(&error.to_string()))?;
         if response.status != StatusCode::OK {
             return Err(self.refusal(&response));
         }
-        let body: Body = response.json().map_err(|it| broken(&it.to_string()))?;
+        let body: Body = response.json().map_err(|error| broken(&error.to_string()))?;
         let token = body.access_token.expose();
-        let is_visible = token.bytes().all(|it| matches!(it, b'!'..=b'~'));
+        let is_visible = token.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
         if token.is_empty() || token.len() > MAX_TOKEN || !is_visible {
             return Err(broken("the access token is not valid"));
         }
         let is_dpop = body.token_type.eq_ignore_ascii_case("DPoP");
         // An exchange for a grant yields no access token, and so no type of one (RFC 8693, section 2.2.1).
         let is_known = is_dpop
-            || ["Bearer", "N_A", ""].iter().any(|it| it.eq_ignore_ascii_case(&body.token_type));
+            || ["Bearer", "N_A", ""].iter().any(|kind| kind.eq_ignore_ascii_case(&body.token_type));
         if !is_known {
             let kind = shown(&body.token_type);
             return Err(broken(&format!("the token has the unsupported type {kind:?}")));
@@ -225,8 +225,8 @@ impl TokenRequest {
             tokens: Tokens {
                 access: body.access_token,
                 is_dpop,
-                expires_at: life.map(|it| unix.saturating_add(it)),
-                renew_at: life.map(|it| unix.saturating_add(it - (it / 10).min(LEEWAY))),
+                expires_at: life.map(|life| unix.saturating_add(life)),
+                renew_at: life.map(|life| unix.saturating_add(life - (life / 10).min(LEEWAY))),
                 refresh: body.refresh_token,
                 requested: self.requested.clone(),
                 granted: match body.scope {
@@ -246,7 +246,7 @@ impl TokenRequest {
             error_description: String,
         }
         let body: Body = response.json().unwrap_or_default();
-        let nonce = response.headers.get(DPOP_NONCE).and_then(|it| it.to_str().ok());
+        let nonce = response.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
         if let (USE_DPOP_NONCE, Some(nonce)) = (&*body.error, nonce) {
             return Refusal::Nonce(nonce.to_owned());
         }
@@ -263,7 +263,7 @@ impl TokenRequest {
             )));
         }
         // A description may repeat the request.
-        let is_clean = !self.secrets().any(|it| body.error_description.contains(it));
+        let is_clean = !self.secrets().any(|secret| body.error_description.contains(secret));
         let description = if is_clean { shown(&body.error_description) } else { String::new() };
         let code = shown(&body.error);
         let words = match description.is_empty() {
@@ -291,7 +291,7 @@ impl TokenRequest {
             _ => None,
         };
         let fields = self.fields.iter().filter(move |(name, _)| names.contains(name));
-        fields.map(|(_, it)| it.as_str()).chain(secret).filter(|it| !it.is_empty())
+        fields.map(|(_, value)| value.as_str()).chain(secret).filter(|value| !value.is_empty())
     }
 }
 
@@ -376,7 +376,8 @@ mod tests {
     use super::*;
 
     fn server(methods: Option<&[&str]>) -> ServerMetadata {
-        let methods = methods.map(|it| it.iter().map(|it| (*it).to_owned()).collect());
+        let methods =
+            methods.map(|methods| methods.iter().map(|method| (*method).to_owned()).collect());
         ServerMetadata {
             issuer: "https://as.example.com".into(),
             token_endpoint: Some("https://as.example.com/token".into()),

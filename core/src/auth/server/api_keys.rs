@@ -78,8 +78,8 @@ pub(crate) fn digested(key: &str) -> String {
     if key.starts_with("sha256:") {
         return key.to_owned();
     }
-    let digits = TokenDigest::of(key).0.into_iter().flat_map(|it| [it >> 4, it & 15]);
-    "sha256:".chars().chain(digits.map(|it| char::from(DIGITS[usize::from(it)]))).collect()
+    let digits = TokenDigest::of(key).0.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    "sha256:".chars().chain(digits.map(|digit| char::from(DIGITS[usize::from(digit)]))).collect()
 }
 
 fn hex(text: &str) -> Option<[u8; 32]> {
@@ -89,7 +89,7 @@ fn hex(text: &str) -> Option<[u8; 32]> {
         return None;
     }
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        let digit = |it: u8| char::from(it).to_digit(16);
+        let digit = |ascii: u8| char::from(ascii).to_digit(16);
         *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
     }
     Some(bytes)
@@ -105,7 +105,8 @@ mod tests {
     const ABC: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015AD";
 
     fn keys(keys: &[&str]) -> Result<ApiKeys, String> {
-        let keys = keys.iter().map(|it| ((*it).to_owned(), Principal::new(it.len().to_string())));
+        let keys =
+            keys.iter().map(|key| ((*key).to_owned(), Principal::new(key.len().to_string())));
         ApiKeys::new("X-Api-Key", keys)
     }
 

@@ -117,7 +117,7 @@ impl Authenticator {
             }
             Credentials::TooLong => return Checked::Refused(invalid("the token is too long")),
         };
-        let resource = request.place.map_or("", |it| &*it.resource);
+        let resource = request.place.map_or("", |place| &*place.resource);
         let digest = TokenDigest::at(resource, token);
         if let Some(accepted) = self.cache.get(&digest, now, unix) {
             let finished = match self.finish(&accepted, scheme, token, request, (now, unix)) {
@@ -257,12 +257,17 @@ impl Authenticator {
     /// Returns the methods that a token may be for, by its looks.
     fn candidates(&self, token: &str) -> Result<VecDeque<usize>, Refusal> {
         let of_kind = |is: fn(&Method) -> bool| {
-            self.methods.iter().enumerate().filter(move |(_, it)| is(it)).map(|(place, _)| place)
+            self.methods
+                .iter()
+                .enumerate()
+                .filter(move |(_, method)| is(method))
+                .map(|(place, _)| place)
         };
-        let keys = of_kind(|it| matches!(it, Method::ApiKeys(it) if !it.has_own_header()));
-        let others = of_kind(|it| matches!(it, Method::Proxy(_)))
-            .chain(of_kind(|it| matches!(it, Method::Introspection(..))))
-            .chain(of_kind(|it| matches!(it, Method::Verify)));
+        let keys =
+            of_kind(|method| matches!(method, Method::ApiKeys(keys) if !keys.has_own_header()));
+        let others = of_kind(|method| matches!(method, Method::Proxy(_)))
+            .chain(of_kind(|method| matches!(method, Method::Introspection(..))))
+            .chain(of_kind(|method| matches!(method, Method::Verify)));
         let mut methods: VecDeque<usize> = keys.collect();
         let mut reason = "the token is not known here";
         if looks_like_jwt(token) {
@@ -274,7 +279,11 @@ impl Authenticator {
                             if issuer.is_some_and(|issuer| is_same_issuer(issuer, &jwt.issuer)))
                     };
                     methods.extend(
-                        self.methods.iter().enumerate().filter(|(_, it)| own(it)).map(|it| it.0),
+                        self.methods
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, method)| own(method))
+                            .map(|(place, _)| place),
                     );
                     reason = "the token is of another issuer";
                 }
@@ -448,8 +457,10 @@ impl Authenticator {
 
     /// Takes back the question to the host about a request that is refused.
     fn withdraw(&mut self, ticket: AuthTicket) {
-        self.outputs.retain(|it| match it {
-            AuthOutput::Verify { ticket: it, .. } | AuthOutput::Store(it, _) => *it != ticket,
+        self.outputs.retain(|output| match output {
+            AuthOutput::Verify { ticket: asked, .. } | AuthOutput::Store(asked, _) => {
+                *asked != ticket
+            }
             AuthOutput::Fetch(..) | AuthOutput::Decided(..) => true,
         });
     }

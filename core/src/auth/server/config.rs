@@ -137,11 +137,11 @@ impl AuthConfig {
     /// Reads the configuration. Errors, with the fix, if a method can't work.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         // The text of serde's error may quote a secret.
-        let config: Config = json::from_bytes(json).map_err(|it| {
+        let config: Config = json::from_bytes(json).map_err(|error| {
             Error::misuse(format!(
                 "auth can't be read at line {}, column {}",
-                it.line(),
-                it.column()
+                error.line(),
+                error.column()
             ))
         })?;
         let mut config = Self { config, verifier: OnceLock::new(), store: OnceLock::new() };
@@ -201,14 +201,14 @@ impl AuthConfig {
 
     /// Returns the rules by which the server finds its own identifier: its public URL, or else the first audience that is a URL.
     pub fn resource(&self, public_url: Option<&str>, path: Option<&str>) -> Resource {
-        let audiences = self.config.methods.iter().filter_map(|it| match it {
+        let audiences = self.config.methods.iter().filter_map(|method| match method {
             MethodConfig::Jwt(JwtConfig { audience, .. })
             | MethodConfig::Introspection(IntrospectionConfig { audience, .. }) => {
                 audience.as_ref()
             }
             _ => None,
         });
-        let url = audiences.flatten().find(|it| check_url(it).is_ok());
+        let url = audiences.flatten().find(|audience| check_url(audience).is_ok());
         Resource::new(public_url.or(url.map(String::as_str)), path)
     }
 
@@ -222,9 +222,13 @@ impl AuthConfig {
     }
 
     fn methods(&self, keys: ProxyKeys<'_>) -> Result<Vec<Method>, Error> {
-        let methods: Vec<_> =
-            self.config.methods.iter().map(|it| it.method(keys)).collect::<Result<_, _>>()?;
-        if methods.iter().filter(|it| matches!(it, Method::Proxy(_))).count() > 1 {
+        let methods: Vec<_> = self
+            .config
+            .methods
+            .iter()
+            .map(|config| config.method(keys))
+            .collect::<Result<_, _>>()?;
+        if methods.iter().filter(|method| matches!(method, Method::Proxy(_))).count() > 1 {
             return Err(Error::misuse("auth: a server has one OAuth proxy at most"));
         }
         Ok(methods)
@@ -270,7 +274,7 @@ impl MethodConfig {
                         None => Algorithm::all(),
                         Some(names) => read_algorithms(names)?,
                     },
-                    leeway: leeway.map_or(LEEWAY, |it| seconds(it).as_secs()),
+                    leeway: leeway.map_or(LEEWAY, |leeway| seconds(leeway).as_secs()),
                     scopes: scopes.clone(),
                     dpop: dpop.as_ref().map_or(Ok(Dpop::Supported), read_dpop)?,
                 }))
@@ -302,7 +306,7 @@ impl MethodConfig {
             Self::ApiKeys(ApiKeysConfig { keys, header }) => {
                 let header = header.as_deref().unwrap_or("Authorization");
                 let keys = ApiKeys::new(header, keys.iter().cloned());
-                Method::ApiKeys(keys.map_err(|it| Error::misuse(format!("auth: {it}")))?)
+                Method::ApiKeys(keys.map_err(|error| Error::misuse(format!("auth: {error}")))?)
             }
             Self::Provider(provider) => provider.method(keys)?,
             Self::Proxy(proxy) => proxy.method(keys)?,
@@ -324,7 +328,7 @@ fn read_dpop(dpop: &Value) -> Result<Dpop, Error> {
 }
 
 fn check(name: &str, url: &str) -> Result<(), Error> {
-    check_url(url).map(drop).map_err(|it| Error::misuse(format!("auth: {name}: {it}")))
+    check_url(url).map(drop).map_err(|error| Error::misuse(format!("auth: {name}: {error}")))
 }
 
 pub(super) fn check_issuer(name: &str, issuer: &str) -> Result<(), Error> {
@@ -352,7 +356,7 @@ fn read_keys(keys: &Value) -> Result<Jwks, Error> {
     };
     let count = set["keys"].as_array().map_or(0, Vec::len);
     let keys = Jwks::read(set.to_string().as_bytes())
-        .map_err(|it| Error::misuse(format!("auth: keys: {it}")))?;
+        .map_err(|error| Error::misuse(format!("auth: keys: {error}")))?;
     match count > 0 && keys.len() == count {
         true => Ok(keys),
         false => Err(Error::misuse(

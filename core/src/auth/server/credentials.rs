@@ -37,7 +37,7 @@ pub(super) fn token(headers: &HeaderMap) -> Credentials<'_> {
         _ => return Credentials::Missing,
     };
     let token = token.trim_ascii();
-    let is_allowed = |it: u8| it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     match token {
         _ if token.len() > MAX_TOKEN => Credentials::TooLong,
         _ if token.is_empty() || !token.bytes().all(is_allowed) => {
@@ -57,7 +57,7 @@ pub(super) fn only<'a>(
     if values.next().is_some() {
         return Err("the request has credentials more than once");
     }
-    value.to_str().map(|it| Some(it.trim_ascii())).map_err(|_| "the credentials are unreadable")
+    value.to_str().map(|text| Some(text.trim_ascii())).map_err(|_| "the credentials are unreadable")
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ pub fn check(
     if proof.key != expected.key {
         return Err(Invalid("the token is bound to another key"));
     }
-    if nonces.is_some_and(|it| !it.accepts(&proof.nonce, expected.unix)) {
+    if nonces.is_some_and(|nonces| !nonces.accepts(&proof.nonce, expected.unix)) {
         return Err(ProofError::NeedsNonce);
     }
     Ok(ProofId { owner: proof.owner(), id: proof.id, until: proof.until })
@@ -184,7 +184,7 @@ fn is_same_place(one: &str, other: &str) -> bool {
         let path = if url.path().is_empty() { "/" } else { url.path() };
         Some((url.origin(), path.to_owned()))
     };
-    place(one).is_some_and(|it| Some(it) == place(other))
+    place(one).is_some_and(|parts| Some(parts) == place(other))
 }
 
 /// Makes and checks nonces. They hold a time, so that every server with the same keys accepts them.
@@ -193,8 +193,8 @@ pub struct Nonces(Vec<hmac::Key>);
 impl Nonces {
     /// Creates the keys. The first makes nonces, all of them are accepted.
     pub fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
-        let key = |it: K| {
-            let secret = Sha256::new().chain_update("gudgeon DPoP nonce").chain_update(it);
+        let key = |bytes: K| {
+            let secret = Sha256::new().chain_update("gudgeon DPoP nonce").chain_update(bytes);
             hmac::Key::new(hmac::HMAC_SHA256, &secret.finalize())
         };
         Self(keys.into_iter().map(key).collect())

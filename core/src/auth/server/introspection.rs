@@ -66,7 +66,8 @@ impl Introspection {
             return Err(Invalid("the token is not active"));
         }
         jwt::check_times(&claims, unix, self.leeway, false).map_err(Invalid)?;
-        if self.audiences.is_some() || claims.get("aud").is_some_and(|it| !it.is_null()) {
+        if self.audiences.is_some() || claims.get("aud").is_some_and(|audience| !audience.is_null())
+        {
             jwt::check_audience(&claims, audiences).map_err(Invalid)?;
         }
         if let Some(issuer) = issuer {

@@ -42,7 +42,7 @@ impl Discovery {
     /// Handles the answer to the request.
     pub fn answered(&mut self, answer: Result<&FetchResponse, FetchError>) -> Discovered {
         let url = self.left.pop().unwrap_or_default();
-        let failure = match answer.and_then(|it| ServerMetadata::read(it, &self.issuer)) {
+        let failure = match answer.and_then(|answer| ServerMetadata::read(answer, &self.issuer)) {
             Ok(metadata) => return Discovered::Found(Box::new(metadata)),
             Err(failure) => failure,
         };
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn the_locations_are_asked_in_turn() {
         let mut discovery = Discovery::new("https://as.example.com/tenant");
-        let asked = |it: &Discovery| it.request().unwrap().url;
+        let asked = |discovery: &Discovery| discovery.request().unwrap().url;
         assert!(asked(&discovery).ends_with("/.well-known/oauth-authorization-server/tenant"));
         let next = discovery.answered(Ok(&answer(404, "")));
         assert!(matches!(next, Discovered::Continue));

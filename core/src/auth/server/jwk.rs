@@ -46,17 +46,17 @@ const ALGORITHMS: [(&str, Algorithm); 9] = [
 impl Algorithm {
     /// Returns all algorithms.
     pub fn all() -> Vec<Self> {
-        ALGORITHMS.map(|(_, it)| it).to_vec()
+        ALGORITHMS.map(|(_, algorithm)| algorithm).to_vec()
     }
 
     /// Returns the algorithm with this name; `Ed25519` is another name of `EdDSA` (RFC 9864).
     pub fn named(name: &str) -> Option<Self> {
         let name = if name == "Ed25519" { "EdDSA" } else { name };
-        ALGORITHMS.iter().find(|(it, _)| *it == name).map(|(_, it)| *it)
+        ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm)
     }
 
     pub fn name(self) -> &'static str {
-        ALGORITHMS.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+        ALGORITHMS.iter().find(|(_, algorithm)| *algorithm == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -112,20 +112,22 @@ impl Jwk {
         if members.d.is_some() || members.k.is_some() || members.kty == "oct" {
             return Err("it is no public key");
         }
-        if members.r#use.as_deref().is_some_and(|it| it != "sig")
-            || members.key_ops.is_some_and(|it| !it.iter().any(|it| it == "verify"))
+        if members.r#use.as_deref().is_some_and(|usage| usage != "sig")
+            || members
+                .key_ops
+                .is_some_and(|operations| !operations.iter().any(|operation| operation == "verify"))
         {
             return Err("it is not for signatures");
         }
-        let number = |it: &Option<String>| {
-            let bytes = URL_SAFE_NO_PAD.decode(it.as_deref().unwrap_or_default());
+        let number = |member: &Option<String>| {
+            let bytes = URL_SAFE_NO_PAD.decode(member.as_deref().unwrap_or_default());
             bytes.map_err(|_| "it is no base64url")
         };
         let key = match (members.kty.as_str(), members.crv.as_deref()) {
             ("RSA", _) => {
-                let stripped = |mut it: Vec<u8>| {
-                    it.drain(..it.iter().take_while(|it| **it == 0).count());
-                    it
+                let stripped = |mut bytes: Vec<u8>| {
+                    bytes.drain(..bytes.iter().take_while(|byte| **byte == 0).count());
+                    bytes
                 };
                 let (n, e) = (stripped(number(&members.n)?), stripped(number(&members.e)?));
                 // A first byte below 128 makes it up to seven bits shorter.
@@ -174,7 +176,7 @@ impl Jwk {
             PublicKey::P384(_) => algorithm == Es384,
             PublicKey::Ed25519(_) => algorithm == EdDsa,
         };
-        fits && self.algorithm.is_none_or(|it| it == algorithm)
+        fits && self.algorithm.is_none_or(|own| own == algorithm)
     }
 
     /// Returns whether the signature of the message is valid.
@@ -263,7 +265,7 @@ impl Jwks {
             None => Box::new(self.unnamed.iter().chain(self.named.values().flatten())),
         };
         // Looks through a limited number, because the sender of a token decides whether it has a `kid`.
-        let keys = keys.take(4 * MAX_TRIED).filter(|it| it.allows(algorithm));
+        let keys = keys.take(4 * MAX_TRIED).filter(|key| key.allows(algorithm));
         keys.take(MAX_TRIED).collect()
     }
 
@@ -365,7 +367,8 @@ mod tests {
     fn ten_thousand_keys_are_found_by_name() {
         let x = URL_SAFE_NO_PAD.encode([1; 32]);
         let set = |count: usize| {
-            let key = |it| format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{x}","kid":"{it}"}}"#);
+            let key =
+                |number| format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{x}","kid":"{number}"}}"#);
             let keys: Vec<_> = (0..count).map(key).collect();
             format!(r#"{{"keys":[{}]}}"#, keys.join(","))
         };

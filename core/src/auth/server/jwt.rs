@@ -103,7 +103,7 @@ impl<'a> ParsedJwt<'a> {
         rules: &JwtRules,
         unix: u64,
     ) -> Result<VerifiedToken, JwtError> {
-        let algorithm = self.algorithm.filter(|it| rules.algorithms.contains(it));
+        let algorithm = self.algorithm.filter(|algorithm| rules.algorithms.contains(algorithm));
         let algorithm =
             algorithm.ok_or(JwtError::Invalid("the algorithm of the token is not accepted"))?;
         // Times are checked first: no key is looked up for an expired token.
@@ -117,7 +117,7 @@ impl<'a> ParsedJwt<'a> {
             return Err(JwtError::UnknownKey);
         }
         let message = self.signed.as_bytes();
-        if !keys.iter().any(|it| it.verify(algorithm, message, &self.signature)) {
+        if !keys.iter().any(|key| key.verify(algorithm, message, &self.signature)) {
             // Without a `kid` nothing tells an unknown key from a wrong signature.
             return Err(match self.kid {
                 Some(_) => JwtError::Invalid("the signature of the token is wrong"),
@@ -165,7 +165,7 @@ pub(in crate::auth) fn kind(typ: &str) -> String {
 
 /// Returns whether a token looks like a JWT, so that it is worth to be taken apart.
 pub fn looks_like_jwt(token: &str) -> bool {
-    token.starts_with("eyJ") && token.bytes().filter(|it| *it == b'.').count() == 2
+    token.starts_with("eyJ") && token.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
 /// Checks the times of a token.
@@ -178,7 +178,7 @@ pub(in crate::auth) fn check_times(
     let (now, leeway) = (seconds(unix), seconds(leeway));
     let time = |name: &str| match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(it) => match it.as_f64().filter(|it| it.is_finite()) {
+        Some(it) => match it.as_f64().filter(|number| number.is_finite()) {
             Some(it) => Ok(Some(it)),
             None => Err("a time of the token is no number"),
         },
@@ -188,10 +188,10 @@ pub(in crate::auth) fn check_times(
         Some(it) if it + leeway <= now => return Err("the token has expired"),
         _ => (),
     }
-    if time("nbf")?.is_some_and(|it| it - leeway > now) {
+    if time("nbf")?.is_some_and(|start| start - leeway > now) {
         return Err("the token is not valid yet");
     }
-    if time("iat")?.is_some_and(|it| it - leeway > now) {
+    if time("iat")?.is_some_and(|issued| issued - leeway > now) {
         return Err("the token was issued in the future");
     }
     Ok(())
@@ -202,7 +202,9 @@ pub(super) fn check_audience(
     claims: &Map<String, Value>,
     audiences: &[String],
 ) -> Result<(), &'static str> {
-    let own = |it: &Value| it.as_str().is_some_and(|it| audiences.iter().any(|own| own == it));
+    let own = |audience: &Value| {
+        audience.as_str().is_some_and(|name| audiences.iter().any(|own| own == name))
+    };
     let is_for_us = match claims.get("aud") {
         Some(Value::Array(all)) => all.iter().any(own),
         Some(one) => own(one),
@@ -217,7 +219,11 @@ pub(super) fn verified(
     leeway: u64,
 ) -> Result<VerifiedToken, &'static str> {
     let text = |name: &str| {
-        claims.get(name).and_then(Value::as_str).filter(|it| !it.is_empty()).map(ToOwned::to_owned)
+        claims
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|value| !value.is_empty())
+            .map(ToOwned::to_owned)
     };
     let client_id = text("client_id").or_else(|| text("azp"));
     let subject = text("sub").or_else(|| client_id.clone()).ok_or("the token names no subject")?;
@@ -228,10 +234,10 @@ pub(super) fn verified(
             Some(it) if it.len() == 1 => it.get("jkt").and_then(Value::as_str),
             _ => None,
         }
-        .map(|it| Some(it.to_owned()))
+        .map(|thumbprint| Some(thumbprint.to_owned()))
         .ok_or("the token is bound in a way that is not supported")?,
     };
-    let granted = ["scope", "scp"].iter().filter_map(|it| claims.get(*it)).flat_map(scopes_of);
+    let granted = ["scope", "scp"].iter().filter_map(|name| claims.get(*name)).flat_map(scopes_of);
     let scopes = granted.collect();
     let expires = expiry(&claims, leeway);
     Ok(VerifiedToken { principal: Principal { subject, client_id, scopes, claims }, expires, key })

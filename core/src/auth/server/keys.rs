@@ -131,7 +131,7 @@ impl Keys {
     ///
     /// Requests with other causes don't count: the issuer may replace its keys a moment after the set was fetched.
     pub fn refresh(&mut self, now: Instant) -> bool {
-        let is_early = self.last_refresh.is_some_and(|it| now < it + UNKNOWN_KEY_INTERVAL);
+        let is_early = self.last_refresh.is_some_and(|last| now < last + UNKNOWN_KEY_INTERVAL);
         match self.source {
             Source::Fixed(_) => return false,
             _ if self.is_fetching => return true,
@@ -177,10 +177,10 @@ impl Keys {
             }
             return !self.is_fetching;
         }
-        let read = answer.and_then(|it| {
-            it.document::<serde::de::IgnoredAny>()?;
-            let keys = Jwks::read(&it.body).map_err(FetchError::Connection)?;
-            Ok(Fetched { keys: Arc::new(keys), at: now, age: age(&it) })
+        let read = answer.and_then(|answer| {
+            answer.document::<serde::de::IgnoredAny>()?;
+            let keys = Jwks::read(&answer.body).map_err(FetchError::Connection)?;
+            Ok(Fetched { keys: Arc::new(keys), at: now, age: age(&answer) })
         });
         match read {
             Ok(fetched) => {
@@ -211,7 +211,7 @@ impl Keys {
     /// Starts a request, unless one failed a moment ago. Returns whether one is under way.
     fn start(&mut self, now: Instant) -> bool {
         let pause = FIRST_RETRY * 2_u32.saturating_pow(self.failures.saturating_sub(1).min(10));
-        let is_early = self.last_attempt.is_some_and(|it| now < it + pause.min(MAX_RETRY));
+        let is_early = self.last_attempt.is_some_and(|last| now < last + pause.min(MAX_RETRY));
         if self.is_fetching {
             return true;
         }
@@ -234,7 +234,7 @@ impl Keys {
             Source::Url(url) => FetchRequest::get(url, MAX_KEY_SET),
             Source::Issuer { search: Some(search), .. } => search.request(),
             Source::Issuer { found, .. } => {
-                let url = found.as_ref().and_then(|it| it.jwks_uri.as_deref());
+                let url = found.as_ref().and_then(|metadata| metadata.jwks_uri.as_deref());
                 FetchRequest::get(url.unwrap_or_default(), MAX_KEY_SET)
             }
         };
@@ -278,7 +278,8 @@ impl fmt::Debug for Source {
 /// Returns the time that an answer is fresh, by its `Cache-Control`, within bounds.
 fn age(answer: &FetchResponse) -> Duration {
     let directives = answer.headers.get_all(header::CACHE_CONTROL).iter();
-    let directives = directives.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
+    let directives =
+        directives.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let mut age = USUAL_AGE;
     for directive in directives {
         let directive = directive.trim().to_ascii_lowercase();

@@ -213,8 +213,8 @@ pub(super) fn choose(
     client: ClientOptions,
 ) -> Result<Chosen, Error> {
     let name = if name == "azure" { "entra" } else { name };
-    let Some(known) = KNOWN.iter().find(|it| it.name == name) else {
-        let names: Vec<_> = KNOWN.iter().map(|it| it.name).collect();
+    let Some(known) = KNOWN.iter().find(|provider| provider.name == name) else {
+        let names: Vec<_> = KNOWN.iter().map(|provider| provider.name).collect();
         return Err(Error::misuse(format!(
             "auth: there is no provider {name:?}; choose one of {}, or give the URL of an issuer to an OAuth proxy",
             names.join(", ")
@@ -257,10 +257,9 @@ pub(super) fn choose(
                 },
                 client_id: id,
                 client_secret: client.secret,
-                scopes: client
-                    .scopes
-                    .filter(|it| !it.is_empty())
-                    .unwrap_or_else(|| known.scopes.iter().map(|it| (*it).to_owned()).collect()),
+                scopes: client.scopes.filter(|scopes| !scopes.is_empty()).unwrap_or_else(|| {
+                    known.scopes.iter().map(|scope| (*scope).to_owned()).collect()
+                }),
                 params: known
                     .params
                     .iter()
@@ -291,8 +290,8 @@ pub(super) fn issuer(issuer: &str, client: ClientOptions) -> Result<ProviderSett
         client_secret: client.secret,
         scopes: client
             .scopes
-            .filter(|it| !it.is_empty())
-            .unwrap_or_else(|| OPENID.iter().map(|it| (*it).to_owned()).collect()),
+            .filter(|scopes| !scopes.is_empty())
+            .unwrap_or_else(|| OPENID.iter().map(|scope| (*scope).to_owned()).collect()),
         params: Vec::new(),
         subject: "sub".into(),
         scope_names: Vec::new(),
@@ -307,8 +306,8 @@ impl Known {
             self.defaults.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let names = || self.options.iter().chain(self.defaults.iter().map(|(name, _)| name));
         for (given, value) in given {
-            let Some(name) = names().find(|it| plain(it) == plain(given)) else {
-                let all: Vec<_> = names().map(|it| option_name(it)).collect();
+            let Some(name) = names().find(|name| plain(name) == plain(given)) else {
+                let all: Vec<_> = names().map(|name| option_name(name)).collect();
                 return Err(Error::misuse(format!(
                     "auth: {} has no option {given}; it has {} beside the credentials",
                     self.name,
@@ -330,7 +329,7 @@ impl Known {
             }
             options.insert((*name).to_owned(), value.to_owned());
         }
-        if let Some(missing) = self.options.iter().find(|it| !options.contains_key(**it)) {
+        if let Some(missing) = self.options.iter().find(|name| !options.contains_key(**name)) {
             return Err(Error::misuse(format!(
                 "auth: {} needs {}",
                 self.name,
@@ -338,7 +337,7 @@ impl Known {
             )));
         }
         // The id of a user pool begins with its region.
-        if let Some((region, _)) = options.get("user_pool_id").and_then(|it| it.split_once('_')) {
+        if let Some((region, _)) = options.get("user_pool_id").and_then(|id| id.split_once('_')) {
             let region = region.to_owned();
             options.insert("region".into(), region);
         }
@@ -433,7 +432,7 @@ mod tests {
             let chosen = choose(name, &options(given), ClientOptions::default());
             let Ok(Chosen::Direct { issuer, audiences }) = chosen else { panic!("{chosen:?}") };
             assert_eq!(issuer, expected);
-            assert_eq!(audiences, audience.map(|it| vec![it.to_owned()]), "{name}");
+            assert_eq!(audiences, audience.map(|audience| vec![audience.to_owned()]), "{name}");
         }
     }
 

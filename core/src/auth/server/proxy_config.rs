@@ -104,8 +104,8 @@ impl ProxyConfig {
                 "auth: {option} is an option of a known provider, and this one is given by its URL"
             )));
         }
-        let method = |it: &Value| {
-            let method = json::from_value::<MethodConfig>(it);
+        let method = |config: &Value| {
+            let method = json::from_value::<MethodConfig>(config);
             // The text of serde's error may quote a secret.
             method.map_err(|_| Error::misuse("auth: the provider can't be read"))
         };

@@ -57,12 +57,12 @@ impl Resource {
     /// Creates the rules from the server's public URL and the path of its endpoint.
     pub fn new(public_url: Option<&str>, path: Option<&str>) -> Self {
         let (origin, rest) = public_url.and_then(split).unzip();
-        let public_path = rest.map(|it| it.split(['?', '#']).next().unwrap_or_default());
-        let public_path = public_path.map(trimmed).filter(|it| !it.is_empty());
+        let public_path = rest.map(|rest| rest.split(['?', '#']).next().unwrap_or_default());
+        let public_path = public_path.map(trimmed).filter(|path| !path.is_empty());
         Self {
             origin: origin.map(str::to_ascii_lowercase),
             public_path: public_path.map(ToOwned::to_owned),
-            path: path.map(|it| trimmed(it).to_owned()),
+            path: path.map(|path| trimmed(path).to_owned()),
         }
     }
 
@@ -147,7 +147,7 @@ impl Facts {
         if !self.scopes.is_empty() {
             document["scopes_supported"] = json!(self.scopes);
         }
-        if let Some(name) = self.name.as_ref().filter(|it| !it.is_empty()) {
+        if let Some(name) = self.name.as_ref().filter(|name| !name.is_empty()) {
             document["resource_name"] = json!(name);
         }
         if !self.dpop_algorithms.is_empty() {

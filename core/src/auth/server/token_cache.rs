@@ -39,8 +39,8 @@ pub struct Accepted {
 impl TokenCache {
     /// Returns the token if it is still valid: `unix` is the time in seconds since 1970.
     pub fn get(&mut self, digest: &TokenDigest, now: Instant, unix: u64) -> Option<Arc<Accepted>> {
-        let is_valid = |it: &Cached| {
-            now < it.until && it.token.token.expires.is_none_or(|expires| unix < expires)
+        let is_valid = |cached: &Cached| {
+            now < cached.until && cached.token.token.expires.is_none_or(|expires| unix < expires)
         };
         if let Some(cached) = self.recent.get(digest) {
             if is_valid(cached) {

@@ -67,13 +67,13 @@ impl Kind {
             Self::Boolean => matches!(value, Value::Boolean(_)),
             Self::Text => value.as_text().is_some(),
             Self::Texts(_) => are_texts(given, &value),
-            Self::Choice(names) => value.as_text().is_some_and(|it| names.contains(&it)),
-            Self::Url(_, is_http) => value.as_text().is_some_and(|it| is_url(it, is_http)),
+            Self::Choice(names) => value.as_text().is_some_and(|name| names.contains(&name)),
+            Self::Url(_, is_http) => value.as_text().is_some_and(|text| is_url(text, is_http)),
             Self::Object(_) => value == Value::Object,
             Self::Count(least) | Self::Bytes(least) => {
-                value.as_integer().is_some_and(|it| it >= f64::from(least))
+                value.as_integer().is_some_and(|number| number >= f64::from(least))
             }
-            Self::Duration(least) => value.as_number().is_some_and(|it| least.allows(it)),
+            Self::Duration(least) => value.as_number().is_some_and(|number| least.allows(number)),
             Self::Revisions => are_revisions(given, &value),
             Self::Retry => {
                 value == Value::Object || matches!(value.as_text(), Some("safe" | "never"))
@@ -84,7 +84,7 @@ impl Kind {
             Self::PemPair => is_pair(language, given, &value, is_pem),
             Self::Store => match value.as_text() {
                 Some(name) => name == "memory",
-                None => STORE_METHODS.iter().all(|it| given.has_method(it)),
+                None => STORE_METHODS.iter().all(|method| given.has_method(method)),
             },
         }
     }
@@ -100,7 +100,7 @@ impl Kind {
             Self::Text => "must be a string".into(),
             Self::Texts(example) => format!("must be a list of strings such as {example}"),
             Self::Choice(names) => {
-                let names: Vec<_> = names.iter().map(|it| format!("\"{it}\"")).collect();
+                let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
                 format!("must be {}", names.join(" or "))
             }
             Self::Url(example, _) => format!("must be a URL such as \"{example}\""),
@@ -186,17 +186,17 @@ impl Least {
 }
 
 fn are_texts(given: &impl Given, value: &Value) -> bool {
-    *value == Value::List && given.items().iter().all(|it| it.value().as_text().is_some())
+    *value == Value::List && given.items().iter().all(|item| item.value().as_text().is_some())
 }
 
 fn are_revisions(given: &impl Given, value: &Value) -> bool {
-    let is_revision = |it: &str| it.parse::<Revision>().is_ok();
+    let is_revision = |name: &str| name.parse::<Revision>().is_ok();
     match value {
         Value::Text(name) => name == "auto" || is_revision(name) || name.parse::<Dialect>().is_ok(),
         Value::List => {
             let names = given.items();
             !names.is_empty()
-                && names.iter().all(|it| it.value().as_text().is_some_and(is_revision))
+                && names.iter().all(|name| name.value().as_text().is_some_and(is_revision))
         }
         _ => false,
     }
@@ -204,9 +204,10 @@ fn are_revisions(given: &impl Given, value: &Value) -> bool {
 
 fn is_url(text: &str, is_http: bool) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
-    let is_scheme = scheme.starts_with(|it: char| it.is_ascii_alphabetic())
-        && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+.-".contains(&it));
-    let is_allowed = !is_http || ["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
+    let is_allowed =
+        !is_http || ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
     let has_host = !rest.is_empty() && !rest.starts_with(['/', '?', '#']);
     is_scheme && is_allowed && has_host && !text.contains(char::is_whitespace)
 }

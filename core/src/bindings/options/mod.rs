@@ -49,7 +49,7 @@ pub fn check(
     value: &impl Given,
 ) -> Result<&'static Row, Problem> {
     let Some(row) = Row::find(language, taker, name) else {
-        let known: Vec<_> = Row::all(language, taker).map(|it| it.name_in(language)).collect();
+        let known: Vec<_> = Row::all(language, taker).map(|row| row.name_in(language)).collect();
         let known: Vec<_> = known.iter().map(String::as_str).collect();
         let hint = hint(language, taker, name);
         let message = format!("{place}: {}", unknown_name("option", name, &known, hint));
@@ -104,7 +104,11 @@ fn hint(language: Language, taker: Taker, name: &str) -> Option<&'static str> {
         Language::TypeScript => hints_typescript::of(taker),
         _ => hints_python::of(taker),
     };
-    hints.iter().flat_map(|it| it.iter()).find(|(it, _)| *it == name).map(|(_, hint)| *hint)
+    hints
+        .iter()
+        .flat_map(|list| list.iter())
+        .find(|(known, _)| *known == name)
+        .map(|(_, hint)| *hint)
 }
 
 #[cfg(test)]

@@ -21,16 +21,16 @@ pub struct Row {
 impl Row {
     /// Returns the option with this name.
     pub fn find(language: Language, taker: Taker, name: &str) -> Option<&'static Self> {
-        Self::all(language, taker).find(|it| match language {
-            Language::TypeScript => it.name_in(language) == name,
-            Language::Rust | Language::Python => it.name == name,
+        Self::all(language, taker).find(|row| match language {
+            Language::TypeScript => row.name_in(language) == name,
+            Language::Rust | Language::Python => row.name == name,
         })
     }
 
     /// Returns the options of a function, in the order in which errors list them.
     pub fn all(language: Language, taker: Taker) -> impl Iterator<Item = &'static Self> {
-        ROWS.iter().filter(move |it| {
-            it.takers.contains(&taker) && it.language.is_none_or(|it| it == language)
+        ROWS.iter().filter(move |row| {
+            row.takers.contains(&taker) && row.language.is_none_or(|own| own == language)
         })
     }
 

@@ -194,12 +194,12 @@ fn only_values_out_of_range_are_range_errors() {
 fn durations_end_in_ms_in_typescript_and_in_declarations() {
     let takers =
         ["server", "tool", "resource", "prompt", "client", "call", "subscribe", "retry", "http"];
-    for taker in takers.map(|it| it.parse().unwrap()) {
+    for taker in takers.map(|name| name.parse().unwrap()) {
         for row in Row::all(TypeScript, taker) {
             let is_duration = matches!(row.kind, Kind::Duration(_));
             assert_eq!(row.name_in(TypeScript).ends_with("Ms"), is_duration, "{}", row.name);
             let member = row.member();
-            assert!(member.is_none_or(|it| it == "_meta" || it == row.name_in(TypeScript)));
+            assert!(member.is_none_or(|name| name == "_meta" || name == row.name_in(TypeScript)));
         }
     }
 }
@@ -208,11 +208,11 @@ fn durations_end_in_ms_in_typescript_and_in_declarations() {
 fn every_hint_is_for_a_name_that_does_not_exist() {
     let takers =
         ["server", "tool", "resource", "prompt", "client", "call", "subscribe", "retry", "http"];
-    for (language, taker) in takers.iter().flat_map(|it| [(Python, it), (TypeScript, it)]) {
+    for (language, taker) in takers.iter().flat_map(|name| [(Python, name), (TypeScript, name)]) {
         let taker: Taker = taker.parse().unwrap();
         let hints =
             if language == Python { hints_python::of(taker) } else { hints_typescript::of(taker) };
-        for (name, _) in hints.iter().flat_map(|it| it.iter()) {
+        for (name, _) in hints.iter().flat_map(|list| list.iter()) {
             assert!(Row::find(language, taker, name).is_none(), "{name}");
         }
     }

@@ -16,7 +16,7 @@ impl Actor {
     pub(super) async fn lose(&mut self, why: String) {
         let now = clock::now();
         let (session, messages) = (&mut self.session, &self.messages);
-        let is_open = self.wire.as_mut().is_some_and(|it| it.finish(now, session, messages));
+        let is_open = self.wire.as_mut().is_some_and(|wire| wire.finish(now, session, messages));
         self.exit_info = match &mut self.process {
             Some(process) if is_open => process.exit_info_now(),
             Some(process) => process.exit_info().await,

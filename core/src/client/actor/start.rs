@@ -51,14 +51,14 @@ pub(in crate::client) async fn start(
     if let Target::Url(url) = &target {
         let proxy = config.network.proxy_for(url);
         options.proxy =
-            proxy.map_err(|it| with_context(it, &name, &nothing, "connect"))?.map(Arc::new);
+            proxy.map_err(|error| with_context(error, &name, &nothing, "connect"))?.map(Arc::new);
     }
     let mut session = ClientSession::new(Arc::new(config.session.clone()));
     let limit = session.connecting_since(clock::now());
     let reached = within(limit, target.reach(&options)).await;
     let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
-    let OpenedTarget { wire, process, reconnect } =
-        reached.map_err(|it| options.explain(with_context(it, &name, &nothing, "connect")))?;
+    let OpenedTarget { wire, process, reconnect } = reached
+        .map_err(|error| options.explain(with_context(error, &name, &nothing, "connect")))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);

@@ -151,7 +151,7 @@ impl ClientCredentials {
             )));
         }
         let algorithm = self.algorithm.as_deref().unwrap_or(DEFAULT_ALGORITHM);
-        let key = self.private_key.as_ref().map(|it| ClientKey::from_pem(it, algorithm));
+        let key = self.private_key.as_ref().map(|pem| ClientKey::from_pem(pem, algorithm));
         let client = RegisteredClient {
             key: key.transpose()?,
             ..registered(&self.client_id, self.client_secret.as_deref(), self.issuer.as_deref())

@@ -113,7 +113,7 @@ fn line(text: &str, start: usize) -> Result<(Option<Variable>, usize), Problem> 
 fn closing(text: &str, quote: char) -> Option<usize> {
     let is_end =
         |at: usize| quote != '"' || !text.get(..at).is_some_and(|before| before.ends_with('\\'));
-    text.match_indices(quote).map(|it| it.0).find(|at| is_end(*at))
+    text.match_indices(quote).map(|found| found.0).find(|at| is_end(*at))
 }
 
 fn is_blank(letter: char) -> bool {
@@ -146,7 +146,7 @@ mod tests {
         }
         let names = parse("A-b.c=1\nexport=2\n\nZ=\"\n\"#\nY=3").unwrap();
         assert_eq!(
-            names.iter().map(|it| it.0.as_str()).collect::<Vec<_>>(),
+            names.iter().map(|variable| variable.0.as_str()).collect::<Vec<_>>(),
             ["A-b.c", "export", "Z", "Y"]
         );
         assert_eq!(parse(""), Ok(Vec::new()));

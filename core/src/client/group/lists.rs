@@ -78,7 +78,8 @@ impl ClientGroup {
     /// Returns the servers whose prefix the name has, the longest first, and the name there.
     fn owners(&self, name: &str) -> Vec<Owner> {
         let own_name = |server: &str| name.strip_prefix(server)?.strip_prefix('_');
-        let owner = |it: &Arc<Member>| Some((Arc::clone(it), own_name(&it.name)?.to_owned()));
+        let owner =
+            |member: &Arc<Member>| Some((Arc::clone(member), own_name(&member.name)?.to_owned()));
         let mut owners: Vec<_> = self.members.iter().filter_map(owner).collect();
         owners.sort_by_key(|(member, _)| Reverse(member.name.len()));
         owners

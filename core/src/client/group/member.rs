@@ -69,7 +69,7 @@ impl Member {
     /// Must be called inside a tokio runtime.
     pub async fn connect(self: &Arc<Self>) -> Result<Client, Error> {
         let outcome = self.client().await;
-        let is_grouped = self.unconnected.as_ref().is_some_and(|it| it.keeps_trying);
+        let is_grouped = self.unconnected.as_ref().is_some_and(|client| client.keeps_trying);
         if let Err(error) = &outcome
             && is_grouped
         {
@@ -204,8 +204,10 @@ impl Member {
 
     /// Waits until the client is closed.
     pub(super) async fn until_closed(this: &Weak<Self>) {
-        let Some(mut changes) = this.upgrade().map(|it| it.changed.subscribe()) else { return };
-        while this.upgrade().is_some_and(|it| !lock(&it.state).is_closed) {
+        let Some(mut changes) = this.upgrade().map(|member| member.changed.subscribe()) else {
+            return;
+        };
+        while this.upgrade().is_some_and(|member| !lock(&member.state).is_closed) {
             if changes.changed().await.is_err() {
                 return;
             }

@@ -68,8 +68,9 @@ impl ClientGroup {
     pub async fn connect<N: Into<String>>(
         servers: impl IntoIterator<Item = (N, ClientBuilder)>,
     ) -> Result<Self, Error> {
-        let members =
-            servers.into_iter().map(|(name, it)| Member::new(name.into(), it.for_group()));
+        let members = servers
+            .into_iter()
+            .map(|(name, builder)| Member::new(name.into(), builder.for_group()));
         let group = Self::of(members.collect::<Result<_, _>>()?)?;
         join_all(group.members.iter().map(Member::connect)).await;
         Ok(group)
@@ -79,12 +80,12 @@ impl ClientGroup {
     #[doc(hidden)] // For the language bindings.
     pub fn of(members: Vec<Arc<Member>>) -> Result<Self, Error> {
         let mut names = HashSet::new();
-        match members.iter().find(|it| it.name.is_empty() || !names.insert(&it.name)) {
-            Some(it) if it.name.is_empty() => {
+        match members.iter().find(|member| member.name.is_empty() || !names.insert(&member.name)) {
+            Some(member) if member.name.is_empty() => {
                 Err(Error::misuse("the name of a server in a group must not be empty"))
             }
-            Some(it) => {
-                Err(Error::misuse(format!("two servers of the group are named {:?}", it.name)))
+            Some(member) => {
+                Err(Error::misuse(format!("two servers of the group are named {:?}", member.name)))
             }
             None => Ok(Self { members: members.into() }),
         }
@@ -93,12 +94,15 @@ impl ClientGroup {
     /// Returns the clients of the servers that were reached, by name. The connection of one may be lost meanwhile.
     pub fn clients(&self) -> Vec<(&str, Client)> {
         let members = self.members.iter();
-        members.filter_map(|it| Some((it.name.as_str(), it.connected()?))).collect()
+        members.filter_map(|member| Some((member.name.as_str(), member.connected()?))).collect()
     }
 
     /// Returns, by name, the errors of the servers that can't be reached, or whose last list or subscription failed.
     pub fn errors(&self) -> Vec<(&str, Arc<Error>)> {
-        self.members.iter().filter_map(|it| Some((it.name.as_str(), it.error()?))).collect()
+        self.members
+            .iter()
+            .filter_map(|member| Some((member.name.as_str(), member.error()?)))
+            .collect()
     }
 
     /// Lists the tools, resources, resource templates or prompts of all servers. Those of servers that fail are left out,
@@ -108,7 +112,7 @@ impl ClientGroup {
     /// [`ErrorKind::Protocol`] if two tools or two prompts would have the same name.
     pub async fn list<T: Listed>(&self) -> Result<Vec<T>, Error> {
         let items = self.list_raw(T::LIST).await?;
-        items.iter().map(|it| peer::read(T::LIST.method().as_str(), it)).collect()
+        items.iter().map(|item| peer::read(T::LIST.method().as_str(), item)).collect()
     }
 
     /// Calls the tool `<server>_<tool>`, as [`Client::call_tool`] does.
@@ -147,13 +151,13 @@ impl ClientGroup {
 
     /// Closes all clients at the same time, and ends the attempts to reach servers.
     pub async fn close(&self) {
-        join_all(self.members.iter().map(|it| it.close())).await;
+        join_all(self.members.iter().map(|member| member.close())).await;
     }
 
     /// Returns the member with this name.
     #[doc(hidden)] // For the language bindings.
     pub fn member(&self, name: &str) -> Result<&Arc<Member>, Error> {
-        self.members.iter().find(|it| it.name == name).ok_or_else(|| {
+        self.members.iter().find(|member| member.name == name).ok_or_else(|| {
             let names = self.names("");
             let message = format!("this group has no server '{name}'; it has {names}");
             Error::new(ErrorKind::Protocol, message)
@@ -161,14 +165,15 @@ impl ClientGroup {
     }
 
     fn names(&self, suffix: &str) -> String {
-        let names: Vec<_> = self.members.iter().map(|it| format!("{}{suffix}", it.name)).collect();
+        let names: Vec<_> =
+            self.members.iter().map(|member| format!("{}{suffix}", member.name)).collect();
         names.join(", ")
     }
 
     /// Returns the servers that were never reached, for the end of errors.
     fn not_reached(&self) -> String {
-        let missing = self.members.iter().filter(|it| it.connected().is_none());
-        let missing: Vec<_> = missing.map(|it| it.name.as_str()).collect();
+        let missing = self.members.iter().filter(|member| member.connected().is_none());
+        let missing: Vec<_> = missing.map(|member| member.name.as_str()).collect();
         match missing.is_empty() {
             true => String::new(),
             false => format!(" (not reached: {})", missing.join(", ")),

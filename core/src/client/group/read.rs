@@ -37,21 +37,21 @@ impl ClientGroup {
     /// Returns the connected servers with resources in the order in which they are asked for this one.
     pub(super) async fn order(&self, uri: &str) -> Vec<Arc<Member>> {
         let mut order = self.members.to_vec();
-        order.retain(|it| it.has_resources());
+        order.retain(|member| member.has_resources());
         if order.len() > 1 {
             let listed = self.listed(ListName::Resources, &order).await;
-            let lists = |it: &Arc<Member>| {
-                listed.get(&it.name).is_some_and(|it| it.iter().any(|it| it == uri))
+            let lists = |member: &Arc<Member>| {
+                listed.get(&member.name).is_some_and(|uris| uris.iter().any(|known| known == uri))
             };
-            if let Some(member) = order.iter().find(|it| lists(it)) {
+            if let Some(member) = order.iter().find(|member| lists(member)) {
                 return vec![Arc::clone(member)];
             }
             let templates = self.listed(ListName::ResourceTemplates, &order).await;
             let fits = |template: &String| {
-                UriTemplate::parse(template).is_ok_and(|it| it.match_uri(uri).is_some())
+                UriTemplate::parse(template).is_ok_and(|template| template.match_uri(uri).is_some())
             };
-            order.sort_by_cached_key(|it| {
-                !templates.get(&it.name).is_some_and(|it| it.iter().any(fits))
+            order.sort_by_cached_key(|member| {
+                !templates.get(&member.name).is_some_and(|templates| templates.iter().any(fits))
             });
         }
         order
@@ -67,7 +67,7 @@ impl ClientGroup {
 
 impl Member {
     fn has_resources(&self) -> bool {
-        self.connected().is_some_and(|it| it.server().answers(Method::ReadResource))
+        self.connected().is_some_and(|client| client.server().answers(Method::ReadResource))
     }
 
     /// Reads a resource from this server.

@@ -106,7 +106,7 @@ impl ClientGroup {
         filter: &SubscriptionFilter,
         server: Option<&str>,
     ) -> Result<GroupSubscription, Error> {
-        Interests::of(filter).map_err(|it| it.in_phase("subscribe"))?;
+        Interests::of(filter).map_err(|error| error.in_phase("subscribe"))?;
         let members = match server {
             Some(name) => vec![Arc::clone(self.member(name)?)],
             None => self.members.to_vec(),
@@ -128,11 +128,12 @@ impl ClientGroup {
     /// Returns the place of the first server that has this resource and notifies of its updates.
     async fn notifier(&self, members: &[Arc<Member>], uri: &str) -> Result<usize, Error> {
         let order = self.order(uri).await;
-        let notifies = |it: &&Arc<Member>| {
-            it.connected().is_some_and(|client| client.server().notifies_of_updates())
+        let notifies = |member: &&Arc<Member>| {
+            member.connected().is_some_and(|client| client.server().notifies_of_updates())
         };
         let owner = order.iter().find(notifies);
-        let place = owner.and_then(|it| members.iter().position(|member| Arc::ptr_eq(member, it)));
+        let place =
+            owner.and_then(|owner| members.iter().position(|member| Arc::ptr_eq(member, owner)));
         place.ok_or_else(|| {
             let missing = self.not_reached();
             let message =
@@ -166,7 +167,9 @@ impl GroupSubscription {
     #[doc(hidden)] // For the language bindings; programs drop the stream.
     pub fn close(&self) {
         self.shared.stop();
-        self.shared.unread.update(|it| it.servers.iter_mut().for_each(|it| it.is_over = true));
+        self.shared
+            .unread
+            .update(|unread| unread.servers.iter_mut().for_each(|server| server.is_over = true));
     }
 
     /// Follows the servers from now on. Waits for the first outcome of those that are connected.
@@ -228,7 +231,7 @@ impl Follower {
                 Ok((subscription, interests)) => {
                     report(&member, None);
                     if !is_first {
-                        self.update(|it| it.changes.push_all(&interests));
+                        self.update(|server| server.changes.push_all(&interests));
                     }
                     self.pass_on(subscription).await
                 }
@@ -252,7 +255,7 @@ impl Follower {
             }
         }
         if let Some(shared) = self.shared.upgrade() {
-            shared.unread.update(|it| it.servers[self.place].is_over = true);
+            shared.unread.update(|unread| unread.servers[self.place].is_over = true);
         }
     }
 
@@ -273,14 +276,14 @@ impl Follower {
     async fn pass_on(&self, mut subscription: Subscription) -> Result<(), Error> {
         while let Some(change) = subscription.next().await {
             let change = change?;
-            self.update(|it| it.changes.push(change));
+            self.update(|server| server.changes.push(change));
         }
         Ok(())
     }
 
     fn update(&self, change: impl FnOnce(&mut ServerChanges)) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.unread.update(|it| change(&mut it.servers[self.place]));
+            shared.unread.update(|unread| change(&mut unread.servers[self.place]));
         }
     }
 }
@@ -311,7 +314,7 @@ impl Wanted {
 
 impl GroupChanges {
     fn is_over(&self) -> bool {
-        self.servers.iter().all(|it| it.is_over)
+        self.servers.iter().all(|server| server.is_over)
     }
 }
 
@@ -319,12 +322,12 @@ impl Unread for GroupChanges {
     type Item = (String, Change);
 
     fn is_ready(&self) -> bool {
-        self.servers.iter().any(|it| it.changes.is_ready()) || self.is_over()
+        self.servers.iter().any(|server| server.changes.is_ready()) || self.is_over()
     }
 
     fn take(&mut self) -> Poll<Option<Self::Item>> {
         let count = self.servers.len();
-        for place in (self.next..self.next + count).map(|it| it % count) {
+        for place in (self.next..self.next + count).map(|place| place % count) {
             let server = &mut self.servers[place];
             if let Poll::Ready(Some(Ok(change))) = server.changes.take() {
                 self.next = place + 1;
@@ -352,7 +355,7 @@ impl Shared {
 
     /// Stops following the servers.
     fn stop(&self) {
-        lock(&self.tasks).drain(..).for_each(|it| it.abort());
+        lock(&self.tasks).drain(..).for_each(|task| task.abort());
     }
 }
 

@@ -37,7 +37,7 @@ impl HostPattern {
             Some(rest) => (rest, true),
             None => (alone, false),
         };
-        let host = Host::parse(pattern).filter(|it| !it.name.contains('*'));
+        let host = Host::parse(pattern).filter(|host| !host.name.contains('*'));
         match host {
             None => Err(match text.parse::<core::net::Ipv6Addr>() {
                 Ok(_) => {
@@ -87,7 +87,7 @@ impl OriginPattern {
             None => (host, false),
         };
         let parsed = Origin::parse(&format!("{scheme}://{pattern}"));
-        match parsed.filter(|it| !it.host.name.contains('*')) {
+        match parsed.filter(|origin| !origin.host.name.contains('*')) {
             None => Err(no_origin(text)),
             Some(origin) if is_below => Ok(Self::Below(origin.scheme, origin.host)),
             Some(origin) => Ok(Self::Exactly(origin.to_string())),
@@ -98,9 +98,8 @@ impl OriginPattern {
     pub(super) fn matches(&self, normal: &str, origin: Option<&Origin>) -> bool {
         match self {
             Self::Any => origin.is_some(),
-            Self::Below(scheme, parent) => {
-                origin.is_some_and(|it| it.scheme == *scheme && is_below(&it.host, parent))
-            }
+            Self::Below(scheme, parent) => origin
+                .is_some_and(|origin| origin.scheme == *scheme && is_below(&origin.host, parent)),
             Self::Exactly(own) => own == normal,
         }
     }
@@ -121,8 +120,8 @@ impl GuardConfig {
             Cors::Origins(origins) => &origins[..],
             Cors::Off | Cors::Any => &[],
         };
-        let origins = self.allowed_origins.iter().map(|it| ("allowed_origins", it));
-        for (option, text) in origins.chain(listed.iter().map(|it| ("cors", it))) {
+        let origins = self.allowed_origins.iter().map(|origin| ("allowed_origins", origin));
+        for (option, text) in origins.chain(listed.iter().map(|origin| ("cors", origin))) {
             if let Err(problem) = OriginPattern::parse(text) {
                 return wrong(option, problem);
             }
@@ -145,6 +144,6 @@ fn no_origin(text: &str) -> String {
 }
 
 fn is_below(host: &Host, parent: &Host) -> bool {
-    let above = host.name.strip_suffix(&*parent.name).and_then(|it| it.strip_suffix('.'));
-    host.port == parent.port && above.is_some_and(|it| !it.is_empty())
+    let above = host.name.strip_suffix(&*parent.name).and_then(|rest| rest.strip_suffix('.'));
+    host.port == parent.port && above.is_some_and(|name| !name.is_empty())
 }

@@ -97,7 +97,7 @@ fn configured_hosts_are_served_whatever_their_case_and_default_port() {
 #[test]
 fn hosts_may_be_given_as_patterns() {
     let config = |hosts: &[&str]| GuardConfig {
-        allowed_hosts: hosts.iter().map(|it| (*it).to_owned()).collect(),
+        allowed_hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
         ..public()
     };
     let any = config(&["*"]);
@@ -116,7 +116,7 @@ fn hosts_may_be_given_as_patterns() {
 #[test]
 fn origins_may_be_given_as_patterns() {
     let config = |origins: &[&str]| GuardConfig {
-        allowed_origins: origins.iter().map(|it| (*it).to_owned()).collect(),
+        allowed_origins: origins.iter().map(|origin| (*origin).to_owned()).collect(),
         ..local()
     };
     let any = config(&["*"]);
@@ -308,7 +308,7 @@ fn a_preflight_is_answered_where_cors_is_on() {
         "mcp-session-id",
         "mcp-param-region",
     ] {
-        assert!(allowed.split(", ").any(|it| it == name), "{name} in {allowed}");
+        assert!(allowed.split(", ").any(|header| header == name), "{name} in {allowed}");
     }
     assert!(!allowed.contains("x-other"));
     let other = request("OPTIONS", "/mcp", &[("origin", "https://b.example"), lines[2]]);
@@ -320,14 +320,16 @@ fn a_preflight_is_answered_where_cors_is_on() {
 #[test]
 fn answers_say_which_page_may_read_them() {
     let decorated = |cors: Cors, origin: Option<&str>| {
-        let lines: Vec<_> = origin.map(|it| ("origin", it)).into_iter().collect();
+        let lines: Vec<_> = origin.map(|origin| ("origin", origin)).into_iter().collect();
         let mut headers = HeaderMap::new();
         Guard::new(&GuardConfig { cors, ..local() }).decorate(&head(&lines), &mut headers);
-        let text = |name: &str| headers.get(name).map(|it| it.to_str().expect("text").to_owned());
+        let text =
+            |name: &str| headers.get(name).map(|value| value.to_str().expect("text").to_owned());
         (
             text("access-control-allow-origin"),
             text("vary"),
-            text("access-control-expose-headers").is_some_and(|it| it.contains("Mcp-Session-Id")),
+            text("access-control-expose-headers")
+                .is_some_and(|names| names.contains("Mcp-Session-Id")),
         )
     };
     let listed = || Cors::Origins(vec!["https://app.example".into()]);
@@ -356,7 +358,7 @@ proptest! {
             let head = head(&[("host", &host), ("origin", &origin)]);
             if guard.check(&head).is_ok() {
                 let name = host.to_ascii_lowercase();
-                prop_assert!(name.starts_with("own.example") || LOOPBACK.iter().any(|it| name.starts_with(it)), "{}", host);
+                prop_assert!(name.starts_with("own.example") || LOOPBACK.iter().any(|host| name.starts_with(host)), "{}", host);
             }
         }
     }

@@ -62,7 +62,7 @@ impl Interests {
         }
         let uris: Vec<_> = self.uris.difference(&kept.uris).collect();
         if !uris.is_empty() {
-            let shown: Vec<_> = uris.iter().take(SHOWN).map(|it| it.as_str()).collect();
+            let shown: Vec<_> = uris.iter().take(SHOWN).map(|uri| uri.as_str()).collect();
             let mut said = format!("when {} is updated", shown.join(", "));
             if uris.len() > SHOWN {
                 let _ = write!(said, " (and {} more)", uris.len() - SHOWN);
@@ -78,7 +78,7 @@ impl Interests {
 
     /// Returns everything that may have changed while the subscription was broken.
     pub(super) fn all(&self) -> impl Iterator<Item = Change> {
-        let lists = self.lists.iter().map(|it| Change::List(*it));
+        let lists = self.lists.iter().map(|kind| Change::List(*kind));
         lists.chain(self.uris.iter().cloned().map(Change::Updated))
     }
 
@@ -110,11 +110,12 @@ impl Interests {
         if let Some(own) = self.uris.get(uri) {
             return Some(own);
         }
-        uri.char_indices().rev().filter(|(_, it)| matches!(it, '/' | '?' | '#')).find_map(
-            |(at, it)| {
-                let folder = (it == '/').then(|| self.uris.get(&uri[..=at])).flatten();
+        uri.char_indices()
+            .rev()
+            .filter(|(_, character)| matches!(character, '/' | '?' | '#'))
+            .find_map(|(at, delimiter)| {
+                let folder = (delimiter == '/').then(|| self.uris.get(&uri[..=at])).flatten();
                 folder.or_else(|| self.uris.get(&uri[..at])).map(String::as_str)
-            },
-        )
+            })
     }
 }

@@ -29,7 +29,7 @@ impl Subscriptions {
             SubscriptionsListenRequestParams { notifications: interests.filter(), meta: None };
         let params = json::to_raw(&params).get().to_owned();
         let request = self.request(Purpose::Listen(key), Method::Listen, params, None);
-        State::Asking { request, due: timeout.and_then(|it| now.checked_add(it)) }
+        State::Asking { request, due: timeout.and_then(|timeout| now.checked_add(timeout)) }
     }
 
     pub(super) fn listen_again(&mut self, now: Instant, key: SubscriptionKey) {

@@ -90,7 +90,8 @@ impl Uris {
 
     /// Marks all URIs as not subscribed, because the server's session is new. Returns the URIs to subscribe again.
     pub(super) fn forgotten(&mut self) -> Vec<String> {
-        let held = self.known.iter_mut().filter(|(_, it)| it.state == WatchState::Subscribed);
+        let held =
+            self.known.iter_mut().filter(|(_, watched)| watched.state == WatchState::Subscribed);
         let held = held.map(|(uri, watched)| {
             watched.state = WatchState::Nothing;
             uri.clone()

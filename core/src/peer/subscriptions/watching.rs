@@ -66,8 +66,9 @@ impl Subscriptions {
         }
         for (key, entry) in &self.open {
             if matches!(entry.state, State::Subscribed) {
-                let lists = entry.interests.all().filter(|it| matches!(it, Change::List(_)));
-                self.outputs.extend(lists.map(|it| Output::Changed(*key, it)));
+                let lists =
+                    entry.interests.all().filter(|change| matches!(change, Change::List(_)));
+                self.outputs.extend(lists.map(|change| Output::Changed(*key, change)));
             }
         }
     }
@@ -76,7 +77,7 @@ impl Subscriptions {
         let stream_lost = self
             .open
             .iter()
-            .filter(|(_, it)| matches!(it.state, State::Subscribing(_) | State::Subscribed));
+            .filter(|(_, entry)| matches!(entry.state, State::Subscribing(_) | State::Subscribed));
         for key in stream_lost.map(|(key, _)| *key).collect::<Vec<_>>() {
             self.end(key, Some(Error::new(ErrorKind::Lost, why)));
         }

@@ -9,12 +9,12 @@ fn known(tool: &str) -> KnownTools {
 
 fn check_result(tools: &KnownTools, name: &str, result: &Raw) -> Result<(), Error> {
     let schema = tools.output_schema(name);
-    schema.map_or(Ok(()), |it| super::check_result(name, &it, result, false))
+    schema.map_or(Ok(()), |schema| super::check_result(name, &schema, result, false))
 }
 
 fn check_arguments(tools: &KnownTools, name: &str, arguments: &str) -> Result<(), Error> {
     let schema = tools.input_schema(name);
-    schema.map_or(Ok(()), |it| super::check_arguments(name, &it, arguments))
+    schema.map_or(Ok(()), |schema| super::check_arguments(name, &schema, arguments))
 }
 
 fn result(structured: &str) -> Raw {

@@ -135,7 +135,11 @@ fn push_encoded(text: &str, reserved: bool, out: &mut String) {
     for (index, &byte) in bytes.iter().enumerate() {
         let is_escape = || {
             byte == b'%'
-                && bytes[index + 1..].iter().take(2).filter(|it| it.is_ascii_hexdigit()).count()
+                && bytes[index + 1..]
+                    .iter()
+                    .take(2)
+                    .filter(|digit| digit.is_ascii_hexdigit())
+                    .count()
                     == 2
         };
         if is_unreserved(byte) || reserved && (is_reserved(byte) || is_escape()) {

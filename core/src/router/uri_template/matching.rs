@@ -243,7 +243,10 @@ impl Capture {
         };
         if self.operator == Operator::PathParameter {
             let pairs: Vec<&str> = text.split(';').collect();
-            if pairs.iter().any(|pair| !self.variables.iter().any(|it| it.name == key(pair))) {
+            if pairs
+                .iter()
+                .any(|pair| !self.variables.iter().any(|variable| variable.name == key(pair)))
+            {
                 return None;
             }
             return bind_pairs(&self.variables, &pairs, checked_path_text, found);
@@ -379,7 +382,8 @@ fn query_position(parts: &[Part]) -> usize {
 /// Errors if a query variable has the name of a parameter that the template fixes.
 fn refuse_fixed_variables(parts: &[Part], query: Option<&Query>) -> Result<(), Refusal> {
     let Some(query) = query else { return Ok(()) };
-    let is_fixed = |it: &&Variable| query.fixed.iter().any(|pair| key(&pair.as_str()) == it.name);
+    let is_fixed =
+        |variable: &&Variable| query.fixed.iter().any(|pair| key(&pair.as_str()) == variable.name);
     match query.variables.iter().find(is_fixed) {
         None => Ok(()),
         Some(Variable { name, .. }) => Err((

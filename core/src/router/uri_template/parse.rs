@@ -183,7 +183,7 @@ mod tests {
         let template = UriTemplate::parse("a://{x}/{+path:9}{?q,tag*}").unwrap();
         let seen: Vec<_> = template
             .kinds()
-            .map(|it| (it.name.as_str(), it.is_query(), it.is_optional()))
+            .map(|variable| (variable.name.as_str(), variable.is_query(), variable.is_optional()))
             .collect();
         assert_eq!(
             seen,

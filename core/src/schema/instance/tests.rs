@@ -55,7 +55,7 @@ proptest! {
 #[test]
 fn of_several_members_with_one_name_the_last_counts() {
     for others in [0, SEARCHED] {
-        let others: Vec<String> = (0..others).map(|it| format!(r#","{it}":0"#)).collect();
+        let others: Vec<String> = (0..others).map(|number| format!(r#","{number}":0"#)).collect();
         let others = others.concat();
         let text = format!(r#"{{"a":1,"b":2,"\u0061":"x"{others}}}"#);
         let value: Value = serde_json::from_str(&text).unwrap();
@@ -68,7 +68,8 @@ fn of_several_members_with_one_name_the_last_counts() {
 #[test]
 fn members_of_a_large_object_are_found() {
     let text = |last: &str| {
-        let members: Vec<String> = (0..99).map(|it| format!(r#""name{it}":{it}"#)).collect();
+        let members: Vec<String> =
+            (0..99).map(|number| format!(r#""name{number}":{number}"#)).collect();
         format!("{{{},{last}}}", members.join(","))
     };
     let schema = compile(

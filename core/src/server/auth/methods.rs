@@ -76,13 +76,13 @@ pub struct ApiKeys {
 /// ```
 /// use gudgeon::{Server, server::auth::OAuthProxy};
 ///
-/// let server = Server::new("shelf").options(|it| {
+/// let server = Server::new("shelf").options(|options| {
 ///     let google = OAuthProxy::new(|proxy| {
 ///         proxy.provider = "google".into();
 ///         proxy.client_id = Some("shelf.apps.googleusercontent.com".into());
 ///         proxy.client_secret = Some("s3cret".into());
 ///     });
-///     it.http.auth = vec![google.into()];
+///     options.http.auth = vec![google.into()];
 /// });
 /// ```
 #[derive(Clone, Default)]

@@ -218,14 +218,15 @@ impl Context {
     }
 
     fn asked(&self, requests: &[&QuestionRequest]) -> AskedTogether {
-        let questions = requests.iter().map(|it| self.question(it)).collect();
+        let questions = requests.iter().map(|request| self.question(request)).collect();
         let set = QuestionSet::new(questions, &self.context());
         AskedTogether { set, results: vec![json::raw("null".into()); requests.len()] }
     }
 
     /// Sends the open questions and waits. Returns the client's results in order, or the first error.
     async fn results<'a>(&self, asked: &'a mut AskedTogether) -> Result<&'a [Raw], ToolError> {
-        let sent: Vec<_> = asked.set.send().into_iter().map(|it| (it.at, self.send(it))).collect();
+        let sent: Vec<_> =
+            asked.set.send().into_iter().map(|unsent| (unsent.at, self.send(unsent))).collect();
         if !sent.is_empty() {
             self.wait_for_round().await;
         }

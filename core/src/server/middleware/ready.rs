@@ -79,7 +79,7 @@ pub fn rate_limit(
     burst: u32,
 ) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     let limit = RateLimit::new(per_second, burst.into(), by);
-    let limit = Arc::new(Mutex::new(limit.unwrap_or_else(|it| panic!("rate_limit: {it}"))));
+    let limit = Arc::new(Mutex::new(limit.unwrap_or_else(|error| panic!("rate_limit: {error}"))));
     let start = clock::now();
     move |request: Request, next: Next| -> Answering {
         let context = &request.context;
@@ -87,7 +87,7 @@ pub fn rate_limit(
             return Box::pin(next.run(request));
         }
         let (principal, client) = (context.principal(), context.request().client);
-        let principal = principal.as_ref().map(|it| it.subject.as_str());
+        let principal = principal.as_ref().map(|principal| principal.subject.as_str());
         let caller = Caller { principal, remote: context.remote(), client: &client.name };
         let mut limit = limit.lock().unwrap_or_else(PoisonError::into_inner);
         let admitted = limit.admit(clock::since(start).as_secs_f64(), &request.method, caller);
@@ -113,14 +113,15 @@ pub fn rate_limit(
 pub fn response_limit(
     max_bytes: usize,
 ) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
-    let limit = ResponseLimit::new(max_bytes).unwrap_or_else(|it| panic!("response_limit: {it}"));
+    let limit =
+        ResponseLimit::new(max_bytes).unwrap_or_else(|error| panic!("response_limit: {error}"));
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {
             let method = request.method.clone();
             let subject = request.subject().map(ToOwned::to_owned);
             let result = next.run(request).await?;
             let checked = limit.check(&method, subject.as_deref(), result.to_string().len());
-            checked.map(|()| result).map_err(|it| ToolError::of(it.into()))
+            checked.map(|()| result).map_err(|error| ToolError::of(error.into()))
         })
     }
 }

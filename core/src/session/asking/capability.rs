@@ -16,8 +16,9 @@ pub(super) fn check_declared(
     capabilities: Option<&Raw>,
     wire: &Wire,
 ) -> Result<(), Fault> {
-    let declared: Value =
-        capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    let declared: Value = capabilities
+        .and_then(|capabilities| serde_json::from_str(capabilities.get()).ok())
+        .unwrap_or_default();
     let mut required = Map::new();
     let mut refusal = None;
     for question in questions {
@@ -43,13 +44,15 @@ pub(super) fn check_declared(
 fn has_words(question: &Question, wire: &Wire) -> bool {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let is_newer = mode(&params) == "url" || uses_tools(&params);
-    [wire.server_requests, wire.input_requests].iter().any(|it| it.contains(&question.method))
+    [wire.server_requests, wire.input_requests]
+        .iter()
+        .any(|methods| methods.contains(&question.method))
         && (wire.has_pages_and_tools() || !is_newer)
 }
 
 /// Returns `true` if a sampling request uses tools; `params` is a JSON object.
 pub fn wants_tools(params: &str) -> bool {
-    serde_json::from_str(params).is_ok_and(|it| uses_tools(&it))
+    serde_json::from_str(params).is_ok_and(|params| uses_tools(&params))
 }
 
 fn uses_tools(params: &Value) -> bool {
@@ -92,8 +95,8 @@ impl Missing {
 /// Returns the capability that this question requires and the client did not declare.
 fn missing(question: &Question, declared: &Value) -> Option<Missing> {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
-    let has = |feature: &str| declared.get(feature).filter(|it| !it.is_null());
-    let part = |feature: &str, part: &str| has(feature)?.get(part).filter(|it| !it.is_null());
+    let has = |feature: &str| declared.get(feature).filter(|value| !value.is_null());
+    let part = |feature: &str, part: &str| has(feature)?.get(part).filter(|value| !value.is_null());
     let missing = |feature, part| Some(Missing { feature, part });
     match question.method {
         Method::Elicit if mode(&params) == "url" => match part("elicitation", "url") {

@@ -53,8 +53,9 @@ fn unaskable(name: &str, problem: &str) -> String {
 }
 
 fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
-    let whole = schema.as_object().filter(|it| it.get("type").is_some_and(|it| it == "object"));
-    let properties = whole.and_then(|it| it.get("properties")?.as_object());
+    let whole =
+        schema.as_object().filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
+    let properties = whole.and_then(|whole| whole.get("properties")?.as_object());
     let (Some(whole), Some(properties)) = (whole, properties) else {
         return Err(
             "its schema must be {\"type\": \"object\", \"properties\": {…}}: ask for one plain value as the only \
@@ -62,7 +63,7 @@ fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
                 .into(),
         );
     };
-    if let Some(other) = whole.keys().find(|it| !KNOWN.contains(&it.as_str())) {
+    if let Some(other) = whole.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(format!(
             "its schema has {other:?}, which forms do not support: only {} are allowed",
             listed(&KNOWN)
@@ -76,7 +77,10 @@ fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
         None => &[][..],
         Some(required) => required.as_array().ok_or("\"required\" must be a list of properties")?,
     };
-    match required.iter().find(|it| !it.as_str().is_some_and(|it| properties.contains_key(it))) {
+    match required
+        .iter()
+        .find(|value| !value.as_str().is_some_and(|name| properties.contains_key(name)))
+    {
         None => Ok(()),
         Some(unknown) => Err(format!("it requires {unknown}, which is none of its properties")),
     }
@@ -86,7 +90,7 @@ fn check_property(property: &Value, wire: Option<&Wire>) -> Result<(), String> {
     let property = property.as_object().ok_or_else(|| format!("is not a JSON Schema: {KINDS}"))?;
     let kind = kind(property)?;
     if kind == Kind::Choices
-        && let Some(wire) = wire.filter(|it| !it.vocabulary.rich_forms)
+        && let Some(wire) = wire.filter(|wire| !wire.vocabulary.rich_forms)
     {
         return Err(format!(
             "is a list of choices, which {} does not support: ask for one choice, or for one boolean per choice",
@@ -94,7 +98,7 @@ fn check_property(property: &Value, wire: Option<&Wire>) -> Result<(), String> {
         ));
     }
     let known = kind.keywords();
-    if let Some(other) = property.keys().find(|it| !known.contains(&it.as_str())) {
+    if let Some(other) = property.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(format!(
             "has {other:?}, which forms do not support for {}: leave it out and check the answer, or use {}",
             kind.name(),
@@ -102,22 +106,22 @@ fn check_property(property: &Value, wire: Option<&Wire>) -> Result<(), String> {
         ));
     }
     for text in ["title", "description"] {
-        if property.get(text).is_some_and(|it| !it.is_string()) {
+        if property.get(text).is_some_and(|value| !value.is_string()) {
             return Err(format!("has a {text:?} that is not a string"));
         }
     }
     for count in ["minLength", "maxLength", "minItems", "maxItems"] {
-        if property.get(count).is_some_and(|it| it.as_u64().is_none()) {
+        if property.get(count).is_some_and(|value| value.as_u64().is_none()) {
             return Err(format!("has a {count:?} that is not a non-negative integer"));
         }
     }
     for bound in ["minimum", "maximum"] {
-        if property.get(bound).is_some_and(|it| !it.is_number()) {
+        if property.get(bound).is_some_and(|value| !value.is_number()) {
             return Err(format!("has a {bound:?} that is not a number"));
         }
     }
     if let Some(format) = property.get("format")
-        && !format.as_str().is_some_and(|it| FORMATS.contains(&it))
+        && !format.as_str().is_some_and(|name| FORMATS.contains(&name))
     {
         return Err(format!(
             "has the format {format}, and forms support {}: leave it out and check the answer",
@@ -158,8 +162,8 @@ fn kind(property: &Map<String, Value>) -> Result<Kind, String> {
 
 /// Returns `true` if the property has alternatives other than choices.
 fn is_union(property: &Map<String, Value>) -> bool {
-    let either = ["anyOf", "oneOf"].into_iter().filter_map(|it| property.get(it)?.as_array());
-    either.flatten().any(|it| it.get("const").is_none())
+    let either = ["anyOf", "oneOf"].into_iter().filter_map(|name| property.get(name)?.as_array());
+    either.flatten().any(|alternative| alternative.get("const").is_none())
 }
 
 /// Returns the strings to choose from.
@@ -185,10 +189,10 @@ fn choices(kind: Kind, property: &Map<String, Value>) -> Result<Vec<&str>, Strin
         Kind::Choices => {
             let items = property.get("items").and_then(Value::as_object);
             let keys: Vec<_> = items.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-            let member = |name: &str| items.and_then(|it| it.get(name));
+            let member = |name: &str| items.and_then(|items| items.get(name));
             match (member("enum"), member("anyOf")) {
                 (Some(values), None)
-                    if keys.len() == 2 && member("type").is_some_and(|it| it == "string") =>
+                    if keys.len() == 2 && member("type").is_some_and(|kind| kind == "string") =>
                 {
                     plain(values)
                 }
@@ -205,22 +209,22 @@ fn choices(kind: Kind, property: &Map<String, Value>) -> Result<Vec<&str>, Strin
 }
 
 fn plain(values: &Value) -> Result<Vec<&str>, String> {
-    let values = values.as_array().filter(|it| !it.is_empty());
-    values.and_then(|it| it.iter().map(Value::as_str).collect()).ok_or_else(|| {
+    let values = values.as_array().filter(|values| !values.is_empty());
+    values.and_then(|values| values.iter().map(Value::as_str).collect()).ok_or_else(|| {
         "has choices that are not strings, or no choices: choices are strings".into()
     })
 }
 
 fn titled(choices: Option<&Value>) -> Result<Vec<&str>, String> {
-    let choices = choices.and_then(Value::as_array).filter(|it| !it.is_empty());
+    let choices = choices.and_then(Value::as_array).filter(|choices| !choices.is_empty());
     let value = |choice: &'_ Value| -> Option<()> {
         let choice = choice.as_object()?;
         (choice.len() == 2 && choice.get("const")?.is_string() && choice.get("title")?.is_string())
             .then_some(())
     };
     match choices {
-        Some(choices) if choices.iter().all(|it| value(it).is_some()) => {
-            Ok(choices.iter().filter_map(|it| it.get("const")?.as_str()).collect())
+        Some(choices) if choices.iter().all(|choice| value(choice).is_some()) => {
+            Ok(choices.iter().filter_map(|choice| choice.get("const")?.as_str()).collect())
         }
         _ => Err(
             "has choices other than {\"const\": …, \"title\": …}, both strings: give every choice both, or list \
@@ -261,14 +265,14 @@ impl Kind {
     }
 
     fn takes(self, default: &Value, choices: &[&str]) -> bool {
-        let is_choice = |it: &Value| it.as_str().is_some_and(|it| choices.contains(&it));
+        let is_choice = |value: &Value| value.as_str().is_some_and(|text| choices.contains(&text));
         match self {
             Self::Text => default.is_string(),
             Self::Choice => is_choice(default),
             Self::Number => default.is_number(),
-            Self::Integer => default.as_f64().is_some_and(|it| it.fract() == 0.0),
+            Self::Integer => default.as_f64().is_some_and(|number| number.fract() == 0.0),
             Self::Boolean => default.is_boolean(),
-            Self::Choices => default.as_array().is_some_and(|it| it.iter().all(is_choice)),
+            Self::Choices => default.as_array().is_some_and(|values| values.iter().all(is_choice)),
         }
     }
 }

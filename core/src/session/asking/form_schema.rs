@@ -80,7 +80,7 @@ pub fn form_schema(schema: &Value, reading: AnswerReading, value: Option<bool>) 
         (None, None) if !is_empty => schema.clone(),
         (None, fields) => {
             let fields = fields.into_iter().flatten();
-            let fields = fields.map(|(name, it)| (name.clone(), field(it, reading)));
+            let fields = fields.map(|(name, property)| (name.clone(), field(property, reading)));
             written(&fields.collect(), &schema["required"])
         }
     };
@@ -110,7 +110,10 @@ fn field(schema: &Value, reading: AnswerReading) -> Value {
             [("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)]
         {
             if let Some(bound) = field.shift_remove(open) {
-                field.insert(closed.into(), bound.as_i64().map_or(bound, |it| (it + step).into()));
+                field.insert(
+                    closed.into(),
+                    bound.as_i64().map_or(bound, |number| (number + step).into()),
+                );
             }
         }
     }
@@ -119,7 +122,7 @@ fn field(schema: &Value, reading: AnswerReading) -> Value {
         field.shift_remove("pattern");
     }
     field.retain(|name, value| match name.as_str() {
-        "format" => value.as_str().is_some_and(|it| FORMATS.contains(&it)),
+        "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
         "default" => !value.is_null(),
         name => kind.keywords().contains(&name) || RESTRICTING.contains(&name),
     });
@@ -131,23 +134,23 @@ fn without_null(schema: &Object) -> Object {
     let mut present = schema.clone();
     for name in ["anyOf", "oneOf"] {
         let Some(Value::Array(members)) = present.get_mut(name) else { continue };
-        members.retain(|it| it["type"] != "null");
+        members.retain(|member| member["type"] != "null");
         if let [Value::Object(only)] = &members[..]
-            && schema.keys().all(|it| it == name || DESCRIBING.contains(&it.as_str()))
+            && schema.keys().all(|key| key == name || DESCRIBING.contains(&key.as_str()))
         {
             let mut only = only.clone();
-            only.extend(present.into_iter().filter(|(it, _)| it != name));
+            only.extend(present.into_iter().filter(|(key, _)| key != name));
             return only;
         }
     }
     if let Some(Value::Array(kinds)) = present.get_mut("type") {
-        kinds.retain(|it| it != "null");
+        kinds.retain(|kind| kind != "null");
         if let [only] = &kinds[..] {
             present["type"] = only.clone();
         }
     }
     if let Some(Value::Array(values)) = present.get_mut("enum") {
-        values.retain(|it| !it.is_null());
+        values.retain(|value| !value.is_null());
     }
     present
 }
@@ -162,7 +165,7 @@ fn choice(schema: &Object) -> Option<(Kind, Object)> {
         return Some((Kind::Choice, field));
     }
     let items =
-        schema.get("items").filter(|_| schema.get("type").is_some_and(|it| it == "array"))?;
+        schema.get("items").filter(|_| schema.get("type").is_some_and(|kind| kind == "array"))?;
     let items = match choices(items.as_object()?)? {
         ("oneOf", choices) => json!({"anyOf": choices}),
         (_, choices) => json!({"type": "string", "enum": choices}),
@@ -183,16 +186,13 @@ fn choices(schema: &Object) -> Option<(&'static str, Value)> {
     let members = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
     let mut choices = Vec::new();
     for member in members {
-        let one = member.get("const").map(|it| json!([it]));
-        let values = one.as_ref().or_else(|| member.get("enum")).filter(|it| are_texts(it))?;
+        let one = member.get("const").map(|value| json!([value]));
+        let values =
+            one.as_ref().or_else(|| member.get("enum")).filter(|values| are_texts(values))?;
         let title = member.get("title").or_else(|| member.get("description"));
-        choices.extend(
-            values
-                .as_array()?
-                .iter()
-                .map(|value| (value, title))
-                .map(|(value, title)| (value.clone(), title.filter(|it| it.is_string()).cloned())),
-        );
+        choices.extend(values.as_array()?.iter().map(|value| (value, title)).map(
+            |(value, title)| (value.clone(), title.filter(|title| title.is_string()).cloned()),
+        ));
     }
     if choices.is_empty() {
         return None;
@@ -221,7 +221,9 @@ fn simple(schema: &Object) -> Option<(Kind, Object)> {
 }
 
 fn are_texts(values: &Value) -> bool {
-    values.as_array().is_some_and(|it| !it.is_empty() && it.iter().all(Value::is_string))
+    values
+        .as_array()
+        .is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_string))
 }
 
 #[cfg(test)]

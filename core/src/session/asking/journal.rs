@@ -102,7 +102,7 @@ impl Serialize for QuestionDigest {
 impl<'de> Deserialize<'de> for QuestionDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = URL_SAFE_NO_PAD.decode(String::deserialize(deserializer)?);
-        let digest = bytes.ok().and_then(|it| it.try_into().ok());
+        let digest = bytes.ok().and_then(|bytes| bytes.try_into().ok());
         digest.map(Self).ok_or_else(|| D::Error::custom("a question's digest"))
     }
 }
@@ -121,8 +121,8 @@ impl Journal {
     /// Returns the number of invalid answers to this question.
     pub fn tries(&self, question: &Question) -> u32 {
         let digest = Some(QuestionDigest::of_question(question));
-        let same = |it: &&Entry| it.key == question.key && it.question == digest;
-        self.0.iter().find(same).map_or(0, |it| it.tries)
+        let same = |entry: &&Entry| entry.key == question.key && entry.question == digest;
+        self.0.iter().find(same).map_or(0, |entry| entry.tries)
     }
 
     /// Records the questions that are asked now.
@@ -136,7 +136,7 @@ impl Journal {
 
     /// Records the result of a step, as JSON.
     pub fn done(&mut self, key: &str, value: Raw) {
-        self.0.retain(|it| it.step.is_none() || it.key != key);
+        self.0.retain(|entry| entry.step.is_none() || entry.key != key);
         let (key, step) = (key.to_owned(), Some(value));
         self.0.push(Entry { key, question: None, answer: None, step, tries: 0 });
     }
@@ -146,10 +146,11 @@ impl Journal {
     pub fn then(mut self, later: &Self) -> Self {
         for entry in &later.0 {
             let mut entry = entry.clone();
-            self.0.retain(|it| {
-                let is_same = it.key == entry.key && it.step.is_some() == entry.step.is_some();
-                if is_same && it.question == entry.question {
-                    entry.tries = entry.tries.max(it.tries);
+            self.0.retain(|earlier| {
+                let is_same =
+                    earlier.key == entry.key && earlier.step.is_some() == entry.step.is_some();
+                if is_same && earlier.question == entry.question {
+                    entry.tries = entry.tries.max(earlier.tries);
                 }
                 !is_same
             });
@@ -160,7 +161,8 @@ impl Journal {
 
     /// Returns the answer to this question; errors if the key was used for another question.
     pub fn get(&self, question: &Question) -> Result<Option<&Raw>, AnotherQuestion> {
-        let Some(entry) = self.0.iter().find(|it| it.step.is_none() && it.key == question.key)
+        let Some(entry) =
+            self.0.iter().find(|entry| entry.step.is_none() && entry.key == question.key)
         else {
             return Ok(None);
         };
@@ -173,18 +175,21 @@ impl Journal {
 
     /// Returns `true` if the journal has no answer and no step.
     pub fn knows(&self) -> bool {
-        self.0.iter().any(|it| it.answer.is_some() || it.step.is_some())
+        self.0.iter().any(|entry| entry.answer.is_some() || entry.step.is_some())
     }
 
     /// Returns the approximate size in bytes.
     pub fn weight(&self) -> usize {
-        let size = |it: &Option<Raw>| it.as_ref().map_or(0, |it| it.get().len());
-        self.0.iter().map(|it| 64 + it.key.len() + size(&it.answer) + size(&it.step)).sum()
+        let size = |value: &Option<Raw>| value.as_ref().map_or(0, |raw| raw.get().len());
+        self.0
+            .iter()
+            .map(|entry| 64 + entry.key.len() + size(&entry.answer) + size(&entry.step))
+            .sum()
     }
 
     fn ask(&mut self, question: &Question, answer: Option<Raw>, tries: u32) {
         let key = question.key.clone();
-        self.0.retain(|it| it.step.is_some() || it.key != key);
+        self.0.retain(|entry| entry.step.is_some() || entry.key != key);
         let question = Some(QuestionDigest::of_question(question));
         self.0.push(Entry { key, question, answer, step: None, tries });
     }
@@ -194,11 +199,12 @@ impl Answers {
     /// Merges the client's `inputResponses` into the journal of the state. Answers in the journal take precedence.
     pub fn new(responses: Option<&Raw>, Journal(entries): Journal) -> Self {
         let mut known: Vec<Held> = entries.into_iter().map(Held::from).collect();
-        let responses: Members<Raw> =
-            responses.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+        let responses: Members<Raw> = responses
+            .and_then(|responses| serde_json::from_str(responses.get()).ok())
+            .unwrap_or_default();
         // Keyed, because the number of responses is not limited.
         let mut places = HashMap::new();
-        for (at, entry) in known.iter().enumerate().filter(|(_, it)| it.step.is_none()) {
+        for (at, entry) in known.iter().enumerate().filter(|(_, entry)| entry.step.is_none()) {
             places.entry(entry.key.clone()).or_insert(at);
         }
         for (key, answer) in responses.0 {
@@ -233,13 +239,14 @@ impl Answers {
             (of, checked) if *of == digest => checked.clone(),
             _ => validate(method, params, held.answer.as_ref()?),
         };
-        checked.map_err(|it| held.problem.set(it)).ok()
+        checked.map_err(|problem| held.problem.set(problem)).ok()
     }
 
     /// Checks the answer to a question ahead of [`Answers::get`], which may be called under a lock.
     pub fn check(&self, question: &Question) {
         let Some(known) = self.0.as_deref() else { return };
-        if let Some((_, held)) = known.find(|it| it.step.is_none() && it.key == question.key) {
+        if let Some((_, held)) = known.find(|held| held.step.is_none() && held.key == question.key)
+        {
             let Question { method, params, .. } = question;
             held.check(QuestionDigest::of_question(question), *method, params.get());
         }
@@ -256,7 +263,7 @@ impl Answers {
 
     /// Rejects the answer that [`Answers::get`] returned; the question counts as unanswered from then on.
     pub fn discard(&self, question: &Question, problem: &str) {
-        if let Some(held) = self.of(question).filter(|it| it.answer.is_some()) {
+        if let Some(held) = self.of(question).filter(|held| held.answer.is_some()) {
             held.problem.get_or_init(|| problem.to_owned());
         }
     }
@@ -269,17 +276,18 @@ impl Answers {
 
     /// Errors if the retry limit for invalid answers to this question is reached.
     pub fn may_ask(&self, question: &Question) -> Result<(), Fault> {
-        let problem = self.of(question).and_then(|it| Some((it.tries(), it.problem.get()?)));
+        let problem = self.of(question).and_then(|held| Some((held.tries(), held.problem.get()?)));
         problem.map_or(Ok(()), |(tries, problem)| check_retry_limit(question, tries, problem))
     }
 
     /// Returns `true` if this run has asked another question under the same key.
     pub fn is_taken(&self, question: &Question) -> bool {
         let known = self.0.as_deref();
-        let found = known.and_then(|it| it.find(|it| it.step.is_none() && it.key == question.key));
-        found.is_some_and(|(_, it)| {
-            it.is_asked.load(Ordering::Acquire)
-                && it.question.get() != Some(&QuestionDigest::of_question(question))
+        let found = known
+            .and_then(|known| known.find(|held| held.step.is_none() && held.key == question.key));
+        found.is_some_and(|(_, held)| {
+            held.is_asked.load(Ordering::Acquire)
+                && held.question.get() != Some(&QuestionDigest::of_question(question))
         })
     }
 
@@ -295,19 +303,19 @@ impl Answers {
 
     /// Returns the result that the step with this key had in an earlier run.
     pub fn step(&self, key: &str) -> Option<Raw> {
-        let (_, entry) = self.0.as_deref()?.find(|it| it.step.is_some() && it.key == key)?;
+        let (_, entry) = self.0.as_deref()?.find(|held| held.step.is_some() && held.key == key)?;
         entry.step.clone()
     }
 
     /// Returns the journal of all current entries, without answers to questions that were never asked.
     pub fn journal(&self) -> Journal {
         let Some(known) = self.0.as_deref() else { return Journal::default() };
-        let entries = known.counting().filter_map(|it| {
-            let question = it.question.get().copied();
-            let answer = it.answer.clone().filter(|_| it.problem.get().is_none());
-            let (step, tries) = (it.step.clone(), it.tries());
+        let entries = known.counting().filter_map(|held| {
+            let question = held.question.get().copied();
+            let answer = held.answer.clone().filter(|_| held.problem.get().is_none());
+            let (step, tries) = (held.step.clone(), held.tries());
             let counts = step.is_some() || (question.is_some() && (answer.is_some() || tries > 0));
-            counts.then(|| Entry { key: it.key.clone(), question, answer, step, tries })
+            counts.then(|| Entry { key: held.key.clone(), question, answer, step, tries })
         });
         Journal(entries.collect())
     }
@@ -319,7 +327,7 @@ impl Answers {
     /// Returns the entry of a question.
     fn held(&self, key: &str, method: Method, params: &str) -> Option<&Held> {
         let known = self.0.as_deref()?;
-        let (at, entry) = known.find(|it| it.step.is_none() && it.key == key)?;
+        let (at, entry) = known.find(|held| held.step.is_none() && held.key == key)?;
         let digest = QuestionDigest::of(method, params);
         if *entry.question.get_or_init(|| digest) == digest {
             entry.is_asked.store(true, Ordering::Release);
@@ -338,7 +346,7 @@ impl Known {
     }
 
     fn find(&self, is_it: impl Fn(&Held) -> bool) -> Option<(usize, &Held)> {
-        self.counting().enumerate().find(|(_, it)| is_it(it))
+        self.counting().enumerate().find(|(_, held)| is_it(held))
     }
 }
 
@@ -363,7 +371,7 @@ impl Held {
 impl From<Entry> for Held {
     fn from(Entry { key, question, answer, step, tries }: Entry) -> Self {
         // Only valid answers are recorded.
-        let checked = question.zip(answer.clone()).map(|(digest, it)| (digest, Ok(it)));
+        let checked = question.zip(answer.clone()).map(|(digest, answer)| (digest, Ok(answer)));
         let checked = checked.map(OnceLock::from).unwrap_or_default();
         let question = question.map(OnceLock::from).unwrap_or_default();
         let is_asked = AtomicBool::new(false);

@@ -40,19 +40,21 @@ impl QuestionSet {
     /// Looks up the answers that came with the call. If one of several open questions can't be asked, none is, and the
     /// fault is the only outcome.
     pub fn new(questions: Vec<Question>, context: &CallContext) -> Self {
-        let known = |it: &Question| context.answers.get(&it.key, it.method, it.params.get());
+        let known = |question: &Question| {
+            context.answers.get(&question.key, question.method, question.params.get())
+        };
         let mut entries: Vec<_> = questions
             .into_iter()
             .map(|question| {
-                let state =
-                    known(&question).map_or(State::Unsent(None), |it| State::Answered(Ok(it)));
+                let state = known(&question)
+                    .map_or(State::Unsent(None), |answer| State::Answered(Ok(answer)));
                 Entry { question, state }
             })
             .collect();
         if entries.len() > 1 {
-            let is_open = |it: &&Entry| matches!(it.state, State::Unsent(_));
+            let is_open = |entry: &&Entry| matches!(entry.state, State::Unsent(_));
             let open: Vec<_> =
-                entries.iter().filter(is_open).map(|it| it.question.clone()).collect();
+                entries.iter().filter(is_open).map(|entry| entry.question.clone()).collect();
             if let Err(fault) = context.may_ask(&open) {
                 entries.truncate(1);
                 entries[0].state = State::Answered(Err(fault));
@@ -76,14 +78,14 @@ impl QuestionSet {
 
     /// Records the outcome of a question that was sent; others are ignored.
     pub fn settle(&mut self, at: usize, outcome: Result<Raw, Fault>) {
-        if let Some(entry) = self.0.get_mut(at).filter(|it| matches!(it.state, State::Sent)) {
+        if let Some(entry) = self.0.get_mut(at).filter(|entry| matches!(entry.state, State::Sent)) {
             entry.state = State::Answered(outcome);
         }
     }
 
     /// Returns `true` while an outcome of a sent question is missing.
     pub fn is_waiting(&self) -> bool {
-        self.0.iter().any(|it| matches!(it.state, State::Sent))
+        self.0.iter().any(|entry| matches!(entry.state, State::Sent))
     }
 
     /// Returns the outcomes that were not read yet, with the indexes of their questions.
@@ -101,14 +103,14 @@ impl QuestionSet {
 
     /// Rejects an answer that was read: its question is sent again.
     pub fn reject(&mut self, at: usize, problem: String) {
-        if let Some(entry) = self.0.get_mut(at).filter(|it| matches!(it.state, State::Read)) {
+        if let Some(entry) = self.0.get_mut(at).filter(|entry| matches!(entry.state, State::Read)) {
             entry.state = State::Unsent(Some(problem));
         }
     }
 
     /// Returns `true` until an outcome of each question was read and none is rejected.
     pub fn is_open(&self) -> bool {
-        self.0.iter().any(|it| !matches!(it.state, State::Read))
+        self.0.iter().any(|entry| !matches!(entry.state, State::Read))
     }
 }
 
@@ -153,7 +155,7 @@ mod tests {
         let context = context(&json!({"roots": {}}), &json!({"known": {"roots": []}}));
         let mut set = QuestionSet::new(vec![roots("a"), roots("known"), roots("b")], &context);
         let first = set.send();
-        assert_eq!(first.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(first.iter().map(|unsent| unsent.at).collect::<Vec<_>>(), [0, 2]);
         assert!(set.send().is_empty() && set.is_waiting());
         set.settle(2, Ok(answer()));
         assert!(set.is_waiting());
@@ -161,7 +163,7 @@ mod tests {
         set.settle(0, Ok(answer()));
         assert!(!set.is_waiting() && set.is_open());
         let outcomes = set.take();
-        let arrived: Vec<_> = outcomes.iter().map(|(at, it)| (*at, it.is_ok())).collect();
+        let arrived: Vec<_> = outcomes.iter().map(|(at, outcome)| (*at, outcome.is_ok())).collect();
         assert_eq!(arrived, [(0, false), (1, true), (2, true)]);
         assert!(!set.is_open() && set.take().is_empty());
         set.reject(1, "too short".into());

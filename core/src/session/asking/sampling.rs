@@ -28,7 +28,7 @@ impl OrderViolation {
 /// Returns the first violation in the messages of a request.
 pub fn order_violation(params: &str) -> Option<OrderViolation> {
     let params: Value = serde_json::from_str(params).ok()?;
-    first_violation(messages(params.get("messages"))).map(|(_, it)| it)
+    first_violation(messages(params.get("messages"))).map(|(_, violation)| violation)
 }
 
 pub(super) fn check(params: &Map<String, Value>, wire: &Wire) -> Result<(), Fault> {
@@ -117,13 +117,13 @@ fn first_violation(messages: &[Value]) -> Option<(usize, OrderViolation)> {
 
 /// Returns one member of each block of the given type; `null` where a block lacks it.
 fn ids<'b>(blocks: &'b [Value], of: &str, name: &str) -> Vec<&'b Value> {
-    let of_kind = blocks.iter().filter(|it| kind(it) == of);
-    of_kind.map(|it| it.get(name).unwrap_or(&Value::Null)).collect()
+    let of_kind = blocks.iter().filter(|block| kind(block) == of);
+    of_kind.map(|block| block.get(name).unwrap_or(&Value::Null)).collect()
 }
 
 fn check_choice(params: &Map<String, Value>) -> Result<(), Fault> {
-    let choice = params.get("toolChoice").filter(|it| !it.is_null());
-    match choice.map(|it| it.get("mode")) {
+    let choice = params.get("toolChoice").filter(|choice| !choice.is_null());
+    match choice.map(|choice| choice.get("mode")) {
         None | Some(None) => Ok(()),
         Some(Some(Value::String(mode))) if matches!(&**mode, "auto" | "required" | "none") => {
             Ok(())
@@ -137,8 +137,10 @@ fn check_choice(params: &Map<String, Value>) -> Result<(), Fault> {
 fn check_priorities(params: &Map<String, Value>) -> Result<(), Fault> {
     let preferences = params.get("modelPreferences");
     for name in ["costPriority", "speedPriority", "intelligencePriority"] {
-        let Some(priority) = preferences.and_then(|it| it.get(name)) else { continue };
-        if !priority.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)) {
+        let Some(priority) = preferences.and_then(|preferences| preferences.get(name)) else {
+            continue;
+        };
+        if !priority.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)) {
             return Err(misused(&format!("{name} is a number from 0 to 1, not {priority}")));
         }
     }

@@ -129,7 +129,7 @@ fn only_what_is_not_answered_is_asked() {
     let Round::Ask(open) = round(&questions, &answers, Some(&declared), modern()).unwrap() else {
         panic!("2026-07-28 asks in results");
     };
-    assert_eq!(open.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["who"]);
+    assert_eq!(open.iter().map(|question| question.key.as_str()).collect::<Vec<_>>(), ["who"]);
     let legacy = Wire::of(Revision::V2025_11_25);
     let round_of_legacy = round(&questions, &answers, Some(&declared), legacy).unwrap();
     assert!(matches!(round_of_legacy, Round::Request(open) if open.len() == 1));
@@ -328,7 +328,7 @@ fn a_conversation_that_no_model_can_be_given_is_not_sent() {
     let able = to_raw(&json!({"sampling": {"tools": {}}}));
     let refused = |params: &Value, revision| {
         let question = question("k", Method::CreateMessage, &params.to_string());
-        check(&question, Some(&able), Wire::of(revision)).err().map(|it| it.message)
+        check(&question, Some(&able), Wire::of(revision)).err().map(|fault| fault.message)
     };
     for (messages, expected) in cases {
         let params = json!({"messages": messages, "maxTokens": 1});
@@ -413,7 +413,7 @@ fn answers_to_what_was_never_asked_are_not_carried_on() {
 
 #[test]
 fn however_many_answers_a_client_brings_they_are_read_once() {
-    let more: Vec<_> = (0..200_000).map(|it| format!(r#""k{it}":{{"action":"accept"}}"#)).collect();
+    let more: Vec<_> = (0..200_000).map(|n| format!(r#""k{n}":{{"action":"accept"}}"#)).collect();
     let all = format!(
         r#"{{"who":{{"action":"decline"}},{},"who":{{"action":"cancel"}}}}"#,
         more.join(",")

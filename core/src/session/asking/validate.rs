@@ -84,9 +84,9 @@ impl Form {
     }
 
     fn check(&self, schema: &Schema) -> Result<(), String> {
-        schema
-            .check(&self.content)
-            .map_err(|it| format!("its content does not fit the form: {}", it.of(Subject::Field)))
+        schema.check(&self.content).map_err(|error| {
+            format!("its content does not fit the form: {}", error.of(Subject::Field))
+        })
     }
 
     fn finish(self, answer: &Raw) -> Raw {

@@ -50,7 +50,7 @@ impl Calls {
         let RequestOptions { timeout, max_timeout, wants_progress, times, .. } = options;
         let CallTimes { started, last_seen, is_continued } =
             times.unwrap_or(CallTimes { started: now, last_seen: now, is_continued: false });
-        let cap = max_timeout.and_then(|it| Some((it, started.checked_add(it)?)));
+        let cap = max_timeout.and_then(|limit| Some((limit, started.checked_add(limit)?)));
         let has_token = wants_progress || timeout.is_some();
         let call = Call { key, method, timeout, cap, due: None, has_token, is_continued };
         self.open.insert(id, call);
@@ -64,7 +64,7 @@ impl Calls {
 
     /// Returns the key of a `subscriptions/listen` in flight.
     pub(super) fn listen(&self, id: u64) -> Option<RequestKey> {
-        self.open.get(&id).filter(|it| it.is_listen()).map(|it| it.key)
+        self.open.get(&id).filter(|call| call.is_listen()).map(|call| call.key)
     }
 
     pub(super) fn contains(&self, id: u64) -> bool {
@@ -73,18 +73,18 @@ impl Calls {
 
     /// Returns the requests in flight except subscriptions, in the order they were sent.
     pub(super) fn asking(&self) -> Vec<u64> {
-        self.ids().into_iter().filter(|it| self.listen(*it).is_none()).collect()
+        self.ids().into_iter().filter(|id| self.listen(*id).is_none()).collect()
     }
 
     /// Returns the only request in flight, if there is exactly one. Subscriptions do not count.
     pub(super) fn only(&self) -> Option<u64> {
-        let mut asking = self.open.iter().filter(|(_, it)| !it.is_listen()).map(|(id, _)| *id);
+        let mut asking = self.open.iter().filter(|(_, call)| !call.is_listen()).map(|(id, _)| *id);
         asking.next().filter(|_| asking.next().is_none())
     }
 
     /// Restarts the idle timeout of a request. Returns its key if it is in flight.
     pub(super) fn progress(&mut self, now: Instant, id: u64) -> Option<RequestKey> {
-        let key = self.open.get(&id).filter(|it| it.has_token)?.key;
+        let key = self.open.get(&id).filter(|call| call.has_token)?.key;
         self.postpone(now, id);
         Some(key)
     }
@@ -156,12 +156,12 @@ impl Calls {
     fn postpone(&mut self, now: Instant, id: u64) {
         let Some(call) = self.open.get_mut(&id) else { return };
         let timeout = call.timeout.filter(|_| !self.is_paused);
-        let idle = timeout.and_then(|it| now.checked_add(it));
+        let idle = timeout.and_then(|timeout| now.checked_add(timeout));
         let due = [idle, call.cap.map(|(_, end)| end)].into_iter().flatten().min();
         if let Some(before) = std::mem::replace(&mut call.due, due) {
             self.deadlines.remove(&(before, id));
         }
-        self.deadlines.extend(due.map(|it| (it, id)));
+        self.deadlines.extend(due.map(|due| (due, id)));
     }
 }
 

@@ -165,7 +165,7 @@ impl ClientSession {
                 if has_both {
                     self.tolerance.note("both \"result\" and \"error\", one of which is null");
                 }
-                if id.as_ref().is_some_and(|it| it.as_json().starts_with('"')) {
+                if id.as_ref().is_some_and(|id| id.as_json().starts_with('"')) {
                     self.tolerance.note("the numbers of requests as strings");
                 }
                 self.handle_response(now, id.as_ref(), outcome);
@@ -208,16 +208,16 @@ impl ClientSession {
                 None => return,
             },
         };
-        if self.negotiated(now, id, outcome.as_ref().map(|it| it.get())) {
+        if self.negotiated(now, id, outcome.as_ref().map(|result| result.get())) {
             return;
         }
         // A gateway that refuses a request sends an error without an id. Late and unsolicited responses are ignored.
         let Some(id) = id.or(self.exchange.filter(|_| outcome.is_err())) else {
-            let problem = outcome.err().map(|it| it.message).unwrap_or_default();
+            let problem = outcome.err().map(|error| error.message).unwrap_or_default();
             tracing::warn!(problem, "dropped a response of the server without an id");
             return;
         };
-        if self.renewed(id, outcome.as_ref().map(|it| it.get())) {
+        if self.renewed(id, outcome.as_ref().map(|result| result.get())) {
             return;
         }
         let Some((key, method)) = self.calls.complete(id) else { return };
@@ -275,13 +275,13 @@ impl ClientSession {
 
     fn read_error(&self, method: &MethodName, error: ErrorObject) -> Error {
         let names_uri = || {
-            error.data.as_ref().is_some_and(|it| {
+            error.data.as_ref().is_some_and(|data| {
                 #[derive(serde::Deserialize)]
                 struct Data {
                     #[serde(rename = "uri")]
                     _uri: String,
                 }
-                serde_json::from_str::<Data>(it.get()).is_ok()
+                serde_json::from_str::<Data>(data.get()).is_ok()
             })
         };
         let is_read = matches!(
@@ -346,7 +346,7 @@ impl ClientSession {
 
     /// Handles a cancellation: a legacy server withdraws a question, a modern one ends a subscription.
     fn handle_cancelled(&mut self, params: &Params<'_>) {
-        let Some(id) = params.get("requestId").and_then(|it| Id::parse(it.get())) else { return };
+        let Some(id) = params.get("requestId").and_then(|id| Id::parse(id.get())) else { return };
         if let Some((ask, ())) = self.asks.cancel(&id) {
             let reason: Option<String> = member(params, "reason");
             tracing::debug!(reason, "the server withdrew a question");
@@ -359,13 +359,13 @@ impl ClientSession {
 /// Returns whether this is the beginning of an array of objects. Logs, whose lines often begin with "[", are none.
 fn is_batch(beginning: &[u8]) -> bool {
     let members = beginning.trim_ascii_start().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
-    members.is_some_and(|it| matches!(it, [] | [b'{', ..]))
+    members.is_some_and(|rest| matches!(rest, [] | [b'{', ..]))
 }
 
 /// Cuts the message of a server's error, which is copied into the texts of several errors and logs.
 fn shortened(mut message: String) -> String {
     if message.len() > MAX_ERROR_MESSAGE {
-        let end = (0..=MAX_ERROR_MESSAGE).rev().find(|it| message.is_char_boundary(*it));
+        let end = (0..=MAX_ERROR_MESSAGE).rev().find(|index| message.is_char_boundary(*index));
         message.truncate(end.unwrap_or_default());
         message.push('…');
         message.shrink_to_fit();

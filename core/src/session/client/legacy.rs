@@ -42,7 +42,7 @@ pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
         server_info: Option<Raw>,
         instructions: Option<Raw>,
     }
-    let read: Wire = serde_json::from_str(result).map_err(|it| it.to_string())?;
+    let read: Wire = serde_json::from_str(result).map_err(|error| error.to_string())?;
     Ok(Introduction {
         version: read.protocol_version,
         info: lenient(read.server_info.as_ref()),
@@ -53,25 +53,27 @@ pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
 
 /// Returns the value, or its default if it has another type.
 pub(super) fn lenient<T: Default + for<'de> Deserialize<'de>>(raw: Option<&Raw>) -> T {
-    raw.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// Returns the object, or an empty one.
 pub(super) fn object(raw: Option<Raw>) -> Raw {
-    raw.filter(|it| it.get().starts_with('{')).unwrap_or_else(|| json::raw("{}".into()))
+    raw.filter(|raw| raw.get().starts_with('{')).unwrap_or_else(|| json::raw("{}".into()))
 }
 
 impl ClientSession {
     /// Handles a request of the server: answers it, or hands it out if the client declared the capability.
     pub(super) fn handle_ask(&mut self, id: Id, name: &str, params: &Params<'_>) {
-        let method = self.wire.method(name).filter(|it| self.wire.server_requests.contains(it));
+        let method =
+            self.wire.method(name).filter(|method| self.wire.server_requests.contains(method));
         if method == Some(Method::Ping) {
             return self.send_answer(&id, &Ok(wire::pong(self.wire)));
         }
         match self.admit_ask(&id, name, method) {
             Ok(method) => {
-                let key = params.get("_meta").and_then(Meta::parse).and_then(|it| it.question_key);
-                let key = key.and_then(|it| serde_json::from_str(it.get()).ok());
+                let key =
+                    params.get("_meta").and_then(Meta::parse).and_then(|meta| meta.question_key);
+                let key = key.and_then(|key| serde_json::from_str(key.get()).ok());
                 if method == Method::Elicit {
                     self.pages.ask(params);
                 }
@@ -96,7 +98,7 @@ impl ClientSession {
         method: Option<Method>,
     ) -> Result<Method, ErrorObject> {
         let can = &self.config.capabilities;
-        let method = method.filter(|it| match it {
+        let method = method.filter(|method| match method {
             Method::ListRoots => can.roots.is_some(),
             Method::CreateMessage => can.sampling.is_some(),
             Method::Elicit => can.elicitation.is_some(),
@@ -123,7 +125,7 @@ impl ClientSession {
     pub(super) fn answer(&mut self, call: InboundKey, answer: &Result<Raw, ErrorObject>) {
         // The server may have cancelled the question in the meantime.
         if let Some((id, ())) = self.asks.complete(call) {
-            let answer = answer.clone().and_then(|it| wire::lower_answer(self.wire, &it));
+            let answer = answer.clone().and_then(|answer| wire::lower_answer(self.wire, &answer));
             self.send_answer(&id, &answer);
         }
     }

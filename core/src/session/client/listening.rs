@@ -24,11 +24,11 @@ pub enum Change {
 
 impl FromIterator<Change> for SubscriptionFilter {
     fn from_iter<I: IntoIterator<Item = Change>>(changes: I) -> Self {
-        changes.into_iter().fold(Self::default(), |it, change| match change {
-            Change::List(ListKind::Tools) => it.tools(),
-            Change::List(ListKind::Prompts) => it.prompts(),
-            Change::List(ListKind::Resources) => it.resources(),
-            Change::Updated(uri) => it.uri(uri),
+        changes.into_iter().fold(Self::default(), |filter, change| match change {
+            Change::List(ListKind::Tools) => filter.tools(),
+            Change::List(ListKind::Prompts) => filter.prompts(),
+            Change::List(ListKind::Resources) => filter.resources(),
+            Change::Updated(uri) => filter.uri(uri),
         })
     }
 }
@@ -51,7 +51,7 @@ impl ClientSession {
         match subscription(params) {
             None => Some(Output::Told(None, change)),
             // A subscription that was closed here and whose end has not reached the server yet.
-            Some(id) => self.calls.listen(number(&id)?).map(|it| Output::Told(Some(it), change)),
+            Some(id) => self.calls.listen(number(&id)?).map(|key| Output::Told(Some(key), change)),
         }
     }
 
@@ -69,9 +69,11 @@ impl ClientSession {
 
     /// Handles a subscription ended by the server (Cancellation).
     pub(super) fn end_listen(&mut self, id: &Id, params: &Params<'_>) {
-        let Some(call) = number(id).filter(|it| self.calls.listen(*it).is_some()) else { return };
+        let Some(call) = number(id).filter(|call| self.calls.listen(*call).is_some()) else {
+            return;
+        };
         let Some((key, _)) = self.calls.complete(call) else { return };
-        let message = match member::<String>(params, "reason").filter(|it| !it.is_empty()) {
+        let message = match member::<String>(params, "reason").filter(|reason| !reason.is_empty()) {
             Some(reason) => format!("the server ended the subscription: {reason}"),
             None => "the server ended the subscription without a reason".to_owned(),
         };

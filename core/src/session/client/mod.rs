@@ -410,7 +410,7 @@ impl ClientSession {
             progress_token: has_token.then_some(id),
         };
         let frame = wire::request_frame(id, self.wire.word_of(&method), params, stamp)
-            .map_err(|it| Error::misuse(format!("{}: {it}", method.as_str())))?;
+            .map_err(|error| Error::misuse(format!("{}: {error}", method.as_str())))?;
         self.next_id += 1;
         self.remember(id, &frame, params);
         self.learn_level(&method, params);
@@ -430,7 +430,7 @@ impl ClientSession {
             let envelope = self.envelope.as_ref().filter(|_| vendors);
             let stamp = Stamp { envelope, ..Stamp::default() };
             let params = wire::stamped(params, stamp).unwrap_or_else(|_| params.into());
-            let params = Some(&*params).filter(|it| it.trim() != "{}");
+            let params = Some(&*params).filter(|params| params.trim() != "{}");
             let frame = wire::notification_frame(self.wire.word_of(method), params);
             self.outputs.push_back(Output::Send(frame));
         }

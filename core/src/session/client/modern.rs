@@ -44,7 +44,7 @@ impl Discovery {
             .meta
             .as_deref()
             .and_then(Meta::parse)
-            .and_then(|it| it.server_info.map(ToOwned::to_owned));
+            .and_then(|meta| meta.server_info.map(ToOwned::to_owned));
         ServerIdentity {
             info: lenient(info.as_ref()),
             revision,
@@ -108,7 +108,7 @@ impl ClientSession {
             }
             MethodName::Standard(Method::SetLevel) => {
                 let read: Level = serde_json::from_str(params)
-                    .map_err(|it| Error::misuse(format!("logging/setLevel: {it}")))?;
+                    .map_err(|error| Error::misuse(format!("logging/setLevel: {error}")))?;
                 self.log_level = Some(read.level);
                 Ok(Counterpart::Done)
             }

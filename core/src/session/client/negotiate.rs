@@ -73,7 +73,7 @@ impl ClientSession {
         } else if let Some(since) = negotiation.held_since.take() {
             let passed = now.saturating_duration_since(since);
             for limit in [&mut negotiation.deadline, &mut negotiation.limit] {
-                *limit = limit.and_then(|it| it.checked_add(passed));
+                *limit = limit.and_then(|end| end.checked_add(passed));
             }
         }
     }
@@ -83,7 +83,7 @@ impl ClientSession {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn connecting_since(&mut self, since: Instant) -> Option<Instant> {
         let timeout = self.config.connect_timeout;
-        self.negotiation.limit = timeout.and_then(|it| since.checked_add(it));
+        self.negotiation.limit = timeout.and_then(|timeout| since.checked_add(timeout));
         self.negotiation.limit
     }
 
@@ -96,7 +96,7 @@ impl ClientSession {
         }
         let legacy = newest(self.allowed(), Era::Legacy);
         let is_legacy = self.negotiation.restarted
-            || self.config.last_revision.is_some_and(|it| it.era() == Era::Legacy)
+            || self.config.last_revision.is_some_and(|revision| revision.era() == Era::Legacy)
                 && legacy.is_some();
         let probe = newest(self.allowed(), Era::Modern).filter(|_| !is_legacy);
         match (probe, legacy) {
@@ -129,7 +129,7 @@ impl ClientSession {
             Phase::Initializing { .. } if id.is_some() && id == self.negotiation.late_probe => {
                 self.negotiation.late_identity = outcome
                     .ok()
-                    .filter(|it| modern::check_result(&Method::Discover.into(), it).is_ok())
+                    .filter(|result| modern::check_result(&Method::Discover.into(), result).is_ok())
                     .and_then(modern::read_discovery)
                     .and_then(|found| {
                         let revision = self.mutual(&found.supported, Era::Modern)?;
@@ -158,11 +158,11 @@ impl ClientSession {
     }
 
     pub(super) fn expire_negotiation(&mut self, now: Instant) {
-        if self.negotiation.due().is_none_or(|it| it > now) {
+        if self.negotiation.due().is_none_or(|due| due > now) {
             return;
         }
         self.negotiation.deadline = None;
-        if self.negotiation.limit.is_some_and(|it| it <= now) {
+        if self.negotiation.limit.is_some_and(|limit| limit <= now) {
             return self.fail(self.took_too_long());
         }
         if let Phase::Probing { id, .. } = self.phase {
@@ -308,7 +308,7 @@ impl ClientSession {
 
     /// A server may name the revision that it rejected a moment ago: it is tried once more.
     fn may_probe(&self, revision: Revision) -> bool {
-        self.negotiation.probed.iter().filter(|it| **it == revision).count() < 2
+        self.negotiation.probed.iter().filter(|probed| **probed == revision).count() < 2
     }
 
     /// The server listed its revisions, and no modern one is supported by both sides.
@@ -373,7 +373,7 @@ impl ClientSession {
         if let Some(revision) = self.unprobed() {
             return self.probe(now, revision);
         }
-        let versions = supported(error).map(|it| self.no_common(&it.join(", ")));
+        let versions = supported(error).map(|revisions| self.no_common(&revisions.join(", ")));
         self.fail(versions.unwrap_or_else(|| {
             refusal(format!("the server refused initialize: {}", describe(error)), error)
         }));
@@ -436,8 +436,8 @@ impl ClientSession {
 
     /// Returns the newest revision of an era that both sides support.
     fn mutual(&self, theirs: &[String], era: Era) -> Option<Revision> {
-        let common = theirs.iter().filter_map(|it| Revision::parse(it));
-        common.filter(|it| it.era() == era && self.allowed().contains(it)).max()
+        let common = theirs.iter().filter_map(|version| Revision::parse(version));
+        common.filter(|revision| revision.era() == era && self.allowed().contains(revision)).max()
     }
 
     fn no_common(&self, theirs: &str) -> Error {
@@ -460,7 +460,7 @@ impl ClientSession {
     fn spoken_here(&self) -> String {
         let mut revisions = self.allowed().to_vec();
         revisions.sort_unstable();
-        let names: Vec<_> = revisions.iter().rev().map(|it| it.as_str()).collect();
+        let names: Vec<_> = revisions.iter().rev().map(|revision| revision.as_str()).collect();
         names.join(", ")
     }
 }
@@ -479,7 +479,7 @@ fn doubted(error: Error) -> Error {
 }
 
 fn newest(revisions: &[Revision], era: Era) -> Option<Revision> {
-    revisions.iter().copied().filter(|it| it.era() == era).max()
+    revisions.iter().copied().filter(|revision| revision.era() == era).max()
 }
 
 fn describe(error: &ErrorObject) -> String {
@@ -499,5 +499,5 @@ fn supported(error: &ErrorObject) -> Option<Vec<String>> {
         supported: Vec<String>,
     }
     let data = error.data.as_ref()?;
-    serde_json::from_str::<Data>(data.get()).ok().map(|it| it.supported)
+    serde_json::from_str::<Data>(data.get()).ok().map(|data| data.supported)
 }

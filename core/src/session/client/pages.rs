@@ -37,16 +37,17 @@ impl Pages {
         if error.code != code::URL_ELICITATION_REQUIRED {
             return;
         }
-        let data = error.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
-        let pages = data.into_iter().flat_map(|it| it.elicitations);
-        pages.for_each(|it| self.open(it.elicitation_id));
+        let data =
+            error.data.as_ref().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+        let pages = data.into_iter().flat_map(|data| data.elicitations);
+        pages.for_each(|page| self.open(page.elicitation_id));
     }
 
     /// Removes a completed page. Returns `true` if it was open; a client MUST ignore others.
     pub(super) fn finish(&mut self, params: &Params<'_>) -> bool {
         let id: Option<String> = member(params, "elicitationId");
-        let at = id.and_then(|id| self.open.iter().position(|it| *it == id));
-        at.and_then(|it| self.open.remove(it)).is_some()
+        let at = id.and_then(|id| self.open.iter().position(|page| *page == id));
+        at.and_then(|index| self.open.remove(index)).is_some()
     }
 
     fn open(&mut self, id: Option<String>) {

@@ -54,7 +54,7 @@ impl ClientSession {
             return;
         }
         let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
-        let uri = params.get("uri").and_then(|it| serde_json::from_str(it.get()).ok());
+        let uri = params.get("uri").and_then(|uri| serde_json::from_str(uri.get()).ok());
         self.renewal.sent.insert(id, Sent { frame: frame.to_vec(), uri, is_repeated: false });
     }
 
@@ -63,8 +63,8 @@ impl ClientSession {
         match (&mut self.renewal.under_way, outcome) {
             (Some((own, _)), outcome) if *own == id => {
                 let outcome = outcome
-                    .map_err(|it| format!("{} ({})", it.message, it.code))
-                    .and_then(|it| wire::read_semantic_initialize(it).map(drop));
+                    .map_err(|error| format!("{} ({})", error.message, error.code))
+                    .and_then(|result| wire::read_semantic_initialize(result).map(drop));
                 self.end_renewal(&outcome);
                 true
             }

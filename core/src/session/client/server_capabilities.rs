@@ -104,7 +104,7 @@ impl ServerIdentity {
         let wire = self.spoken().wire();
         let why = if !wire.server_notifications.contains(&method) {
             format!("{} has no {}", wire.name(), method.as_str())
-        } else if !self.declared(capability).is_some_and(|it| is_set(&it, detail)) {
+        } else if !self.declared(capability).is_some_and(|value| is_set(&value, detail)) {
             format!("it did not declare {capability}.{detail}")
         } else {
             return Ok(());
@@ -114,7 +114,8 @@ impl ServerIdentity {
 
     /// Returns the declared value of a capability.
     pub(crate) fn declared(&self, capability: &str) -> Option<Raw> {
-        member(&self.capabilities, capability).filter(|it| !matches!(it.get(), "null" | "false"))
+        member(&self.capabilities, capability)
+            .filter(|value| !matches!(value.get(), "null" | "false"))
     }
 }
 
@@ -137,7 +138,7 @@ fn needed(wire: &Wire, method: Method) -> Option<(&'static str, Option<&'static 
 }
 
 fn is_set(capability: &RawValue, detail: &str) -> bool {
-    member(capability, detail).is_some_and(|it| it.get() == "true")
+    member(capability, detail).is_some_and(|value| value.get() == "true")
 }
 
 fn member(object: &RawValue, name: &str) -> Option<Raw> {

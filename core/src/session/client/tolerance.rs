@@ -24,8 +24,8 @@ pub(super) fn number(id: &Id) -> Option<u64> {
 
 /// Parses the JSON of an id or a progress token that this client made.
 pub(crate) fn number_of(json: &str) -> Option<u64> {
-    let digits = json.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(json);
-    digits.parse().ok().filter(|it: &u64| it.to_string() == digits)
+    let digits = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(json);
+    digits.parse().ok().filter(|number: &u64| number.to_string() == digits)
 }
 
 #[cfg(test)]

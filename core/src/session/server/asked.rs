@@ -142,11 +142,11 @@ impl Asked {
     /// Withdraws the open questions of a finished call. Returns the cancellation notifications to send, in the
     /// session's vocabulary.
     pub(super) fn withdraw(&mut self, call: InboundKey, cancelled: &str) -> Vec<Vec<u8>> {
-        self.held.retain(|it| it.call != call);
+        self.held.retain(|asking| asking.call != call);
         let over: Vec<_> = self
             .open
             .iter()
-            .filter(|(_, it)| it.asking.call == call)
+            .filter(|(_, question)| question.asking.call == call)
             .map(|(number, _)| *number)
             .collect();
         over.into_iter()
@@ -164,13 +164,13 @@ impl Asked {
     /// Returns all questions that remain unanswered because the client disconnected.
     pub(super) fn close(&mut self) -> Vec<(InboundKey, AskId)> {
         self.pages.clear();
-        let open = std::mem::take(&mut self.open).into_values().map(|it| it.asking);
-        open.chain(self.take_held()).map(|it| (it.call, it.ask)).collect()
+        let open = std::mem::take(&mut self.open).into_values().map(|question| question.asking);
+        open.chain(self.take_held()).map(|asking| (asking.call, asking.ask)).collect()
     }
 
     /// Records a page that an error, not a question, asked the client to visit.
     pub(super) fn note_page(&mut self, page: String) {
-        if !self.pages.values().any(|it| *it == page) {
+        if !self.pages.values().any(|known| *known == page) {
             let number = self.next;
             self.next += 1;
             self.keep_page(number, page);
@@ -180,7 +180,7 @@ impl Asked {
     /// Completes a page. Returns the notification to send if this client was asked to visit it (2025-11-25,
     /// Elicitation, "Completion Notifications").
     pub(super) fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
-        let number = *self.pages.iter().find(|(_, it)| *it == page)?.0;
+        let number = *self.pages.iter().find(|(_, known)| *known == page)?.0;
         self.pages.remove(&number);
         let mut params = ObjectWriter::with_capacity(64);
         params.member("elicitationId", page);

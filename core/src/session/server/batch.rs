@@ -59,7 +59,7 @@ impl ServerSession {
         }
         let batch = self.batches.next;
         self.batches.next += 1;
-        let replies = members.iter().filter(|it| expects_reply(it)).count();
+        let replies = members.iter().filter(|member| expects_reply(member)).count();
         // One more than the number of replies, so that the batch is not complete before all members are read.
         let waiting = replies + 1;
         self.batches.open.insert(batch, Batch { waiting, replies: vec![None; replies] });
@@ -96,9 +96,9 @@ impl ServerSession {
             )));
         }
         let initialize = Method::Initialize.as_str();
-        let opens = members
-            .iter()
-            .any(|it| matches!(it, Ok(Message::Request { method, .. }) if method == initialize));
+        let opens = members.iter().any(
+            |member| matches!(member, Ok(Message::Request { method, .. }) if method == initialize),
+        );
         match opens {
             true => Err(Fault::invalid_request("initialize must not be part of a batch")),
             false => Ok(()),

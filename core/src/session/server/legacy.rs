@@ -60,7 +60,11 @@ impl Handshake {
     /// Returns the size of the client's identity and capabilities, in bytes.
     pub(super) fn identity_size(&self) -> usize {
         let Self::Open { client, .. } = self else { return 0 };
-        [&client.info, &client.capabilities].into_iter().flatten().map(|it| it.get().len()).sum()
+        [&client.info, &client.capabilities]
+            .into_iter()
+            .flatten()
+            .map(|part| part.get().len())
+            .sum()
     }
 
     /// Returns the context to serve this request in; errors if it is not allowed now.
@@ -102,11 +106,12 @@ impl Handshake {
         initialize: &InitializeRequest,
         supported: &[Revision],
     ) -> Result<&'static Wire, Fault> {
-        let legacy = || supported.iter().copied().filter(|it| it.era() == Era::Legacy);
+        let legacy = || supported.iter().copied().filter(|revision| revision.era() == Era::Legacy);
         let requested = Revision::parse(&initialize.protocol_version);
-        let agreed = legacy().find(|it| Some(*it) == requested).or_else(|| legacy().max());
+        let agreed =
+            legacy().find(|revision| Some(*revision) == requested).or_else(|| legacy().max());
         let Some(agreed) = agreed else {
-            let supported: Vec<_> = supported.iter().map(|it| it.as_str()).collect();
+            let supported: Vec<_> = supported.iter().map(|revision| revision.as_str()).collect();
             let message =
                 format!("this server supports {} only, without initialize", supported.join(", "));
             let data = serde_json::json!({
@@ -149,7 +154,7 @@ impl Handshake {
     }
 
     pub(super) fn is_in(&self, dialect: Dialect) -> bool {
-        self.wire().is_some_and(|it| it.dialect == Some(dialect))
+        self.wire().is_some_and(|wire| wire.dialect == Some(dialect))
     }
 
     /// Records the names used by a notification: bare or prefixed.
@@ -207,7 +212,7 @@ impl Handshake {
 /// Errors if the identity and capabilities of the client exceed the limit.
 fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
     let said = [&initialize.client_info, &initialize.capabilities];
-    let bytes: usize = said.into_iter().flatten().map(|it| it.get().len()).sum();
+    let bytes: usize = said.into_iter().flatten().map(|part| part.get().len()).sum();
     if bytes <= MAX_IDENTITY {
         return Ok(());
     }

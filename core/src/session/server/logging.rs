@@ -84,7 +84,7 @@ impl ServerSession {
             LogPolicy::Request(threshold) => threshold,
             LogPolicy::Session => self.handshake.level(),
         };
-        if threshold.is_none_or(|it| log.level < it) {
+        if threshold.is_none_or(|threshold| log.level < threshold) {
             return;
         }
         if is_lagging || !self.logs.take(now) {
@@ -103,7 +103,7 @@ impl ServerSession {
 
     /// Notifies the session periodically of suppressed messages.
     pub(super) fn tick(&mut self, now: Instant) {
-        if self.logs.due.is_none_or(|it| now < it) {
+        if self.logs.due.is_none_or(|due| now < due) {
             return;
         }
         self.logs.due = None;
@@ -121,7 +121,7 @@ impl ServerSession {
         threshold: Option<LoggingLevel>,
     ) {
         let Suppressed(count, level) = suppressed;
-        if threshold.is_some_and(|it| level >= it) {
+        if threshold.is_some_and(|threshold| level >= threshold) {
             let rate = 1_000 / PERIOD.as_millis();
             let text = format!(
                 "{count} log messages were left out: a client gets {BURST} at once, and then {rate} a second as long as it \

@@ -21,8 +21,8 @@ impl ServerSession {
         match &method {
             MethodName::Standard(Method::Initialized) => self.confirm(),
             MethodName::Standard(Method::Cancelled) => {
-                let id = params.get("requestId").and_then(|it| Id::parse(it.get()));
-                if let Some((call, inbound)) = id.as_ref().and_then(|it| self.pending.cancel(it)) {
+                let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
+                if let Some((call, inbound)) = id.as_ref().and_then(|id| self.pending.cancel(id)) {
                     self.outputs.extend(reason(id.as_ref(), params).map(Output::Detail));
                     self.subscriptions.forget(call);
                     self.withdraw(call);

@@ -15,7 +15,9 @@ impl ServerSession {
         if !inbound.may_report() || inbound.progress_token.is_none() && !is_only {
             return;
         }
-        if !step.progress.is_finite() || inbound.progress.is_some_and(|it| step.progress <= it) {
+        if !step.progress.is_finite()
+            || inbound.progress.is_some_and(|progress| step.progress <= progress)
+        {
             if !std::mem::replace(&mut inbound.has_stepped_back, true) {
                 let before = inbound.progress.map_or("nothing".to_owned(), number);
                 let report = format!(
@@ -34,7 +36,7 @@ impl ServerSession {
             params.raw("progressToken", token.as_json());
         }
         params.raw("progress", &number(step.progress));
-        if let Some(total) = step.total.filter(|it| it.is_finite()) {
+        if let Some(total) = step.total.filter(|total| total.is_finite()) {
             params.raw("total", &number(total));
         }
         if let Some(message) = step.message.filter(|_| inbound.wire.vocabulary.progress_messages) {
@@ -50,10 +52,10 @@ impl ServerSession {
             ListKind::Resources => Method::ResourceListChanged,
             ListKind::Prompts => Method::PromptListChanged,
         };
-        self.notify_listeners(method, None, |it| match kind {
-            ListKind::Tools => it.tools_list_changed == Some(true),
-            ListKind::Resources => it.resources_list_changed == Some(true),
-            ListKind::Prompts => it.prompts_list_changed == Some(true),
+        self.notify_listeners(method, None, |filter| match kind {
+            ListKind::Tools => filter.tools_list_changed == Some(true),
+            ListKind::Resources => filter.resources_list_changed == Some(true),
+            ListKind::Prompts => filter.prompts_list_changed == Some(true),
         });
         if !self.lists.contains(&kind) {
             return;
@@ -72,9 +74,9 @@ impl ServerSession {
         }
         let ServerCapabilities { tools, resources, prompts, .. } = declared;
         let declared = [
-            (ListKind::Tools, tools.as_ref().and_then(|it| it.list_changed)),
-            (ListKind::Resources, resources.as_ref().and_then(|it| it.list_changed)),
-            (ListKind::Prompts, prompts.as_ref().and_then(|it| it.list_changed)),
+            (ListKind::Tools, tools.as_ref().and_then(|tools| tools.list_changed)),
+            (ListKind::Resources, resources.as_ref().and_then(|resources| resources.list_changed)),
+            (ListKind::Prompts, prompts.as_ref().and_then(|prompts| prompts.list_changed)),
         ];
         let changing = declared.into_iter().filter(|(_, changes)| *changes == Some(true));
         self.lists = changing.map(|(kind, _)| kind).collect();

@@ -70,7 +70,7 @@ impl ServerSession {
 
     /// Sends the queued questions after the handshake is confirmed (Lifecycle, "Initialization").
     pub(super) fn put_held(&mut self) {
-        let held = self.asked.as_mut().map(|it| it.take_held()).unwrap_or_default();
+        let held = self.asked.as_mut().map(|asked| asked.take_held()).unwrap_or_default();
         let Some((wire, client)) = self.handshake.client() else { return };
         for asking in held {
             self.put(wire, &client, asking);
@@ -93,7 +93,7 @@ impl ServerSession {
             && wire.server_notifications.contains(&Method::ElicitationComplete);
         let data = fault.data.as_ref().filter(|_| is_needed);
         let Some(UrlElicitationRequiredData { elicitations }) =
-            data.and_then(|it| serde_json::from_str(it.get()).ok())
+            data.and_then(|data| serde_json::from_str(data.get()).ok())
         else {
             return;
         };
@@ -114,7 +114,7 @@ impl ServerSession {
         outcome: Result<&RawValue, ErrorObject>,
     ) {
         // An unknown id is ignored: its question may have been withdrawn in the meantime.
-        match self.asked.as_mut().and_then(|it| it.answer(id, outcome)) {
+        match self.asked.as_mut().and_then(|asked| asked.answer(id, outcome)) {
             Some(Answered::Failed { call, ask, fault }) => {
                 self.settle_question(call, ask, Err(fault));
             }
@@ -132,7 +132,8 @@ impl ServerSession {
 
     fn take_back(&mut self, call: InboundKey, about: About) {
         let word = self.handshake.wire().unwrap_or(self.spoken).word(Method::Cancelled);
-        let frames = self.asked.as_mut().map(|it| it.withdraw(call, word)).unwrap_or_default();
+        let frames =
+            self.asked.as_mut().map(|asked| asked.withdraw(call, word)).unwrap_or_default();
         for frame in frames {
             self.send_question(about, frame);
         }
@@ -141,14 +142,14 @@ impl ServerSession {
     /// Drops all questions of a disconnected client. Its cancelled handlers receive no error, because they would
     /// continue without an answer.
     pub(super) fn give_up_questions(&mut self, stopped: &[InboundKey]) {
-        let open = self.asked.take().map(|mut it| it.close()).unwrap_or_default();
+        let open = self.asked.take().map(|mut asked| asked.close()).unwrap_or_default();
         for (call, ask) in open.into_iter().filter(|(call, _)| !stopped.contains(call)) {
             self.settle_question(call, ask, Err(disconnected()));
         }
     }
 
     pub(super) fn notify_page_done(&mut self, page: &str) {
-        if let Some(frame) = self.asked.as_mut().and_then(|it| it.page_done(page)) {
+        if let Some(frame) = self.asked.as_mut().and_then(|asked| asked.page_done(page)) {
             self.send_question(About::Peer, frame);
         }
     }

@@ -194,7 +194,9 @@ impl ServerSession {
             suppressed: None,
             slot,
             version: match (&request, wire.dialect) {
-                (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
+                (Request::Initialize(initialize), Some(_)) => {
+                    Some(initialize.protocol_version.clone())
+                }
                 _ => None,
             },
             change,
@@ -230,7 +232,7 @@ impl ServerSession {
         if let Ok(Response::Description(server)) = &outcome {
             self.note_lists(&inbound.method, &server.capabilities);
         }
-        let outcome = outcome.map(|it| inbound.introduce(it));
+        let outcome = outcome.map(|response| inbound.introduce(response));
         if inbound.method == MethodName::Standard(Method::Listen) {
             self.subscriptions.forget(call);
         }
@@ -240,13 +242,14 @@ impl ServerSession {
         if outcome.is_err() && inbound.method == MethodName::Standard(Method::Initialize) {
             self.handshake = Handshake::Awaiting;
         }
-        let answer = match outcome.and_then(|it| self.apply(inbound.change).map(|()| it)) {
-            Ok(response) => self.result(inbound.wire, &id, &response),
-            Err(fault) => {
-                self.note_pages(call, inbound.wire, &fault);
-                self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
-            }
-        };
+        let answer =
+            match outcome.and_then(|response| self.apply(inbound.change).map(|()| response)) {
+                Ok(response) => self.result(inbound.wire, &id, &response),
+                Err(fault) => {
+                    self.note_pages(call, inbound.wire, &fault);
+                    self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
+                }
+            };
         let length = answer.frame.as_ref().map_or(0, Vec::len);
         let fits = inbound.slot.as_ref().map_or(Ok(()), |_| self.batches.check(length));
         let answer = match fits {
@@ -277,7 +280,7 @@ impl ServerSession {
     ) {
         match slot {
             Some(slot) => {
-                self.fill(call, slot, answer.and_then(|it| it.frame));
+                self.fill(call, slot, answer.and_then(|answer| answer.frame));
             }
             None => self.close_frame(call, answer),
         }
@@ -374,7 +377,7 @@ impl Inbound {
 
 /// Returns a progress token or id from raw JSON; `None` if it is neither a string nor an integer.
 pub(super) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Id> {
-    raw.and_then(|it| Id::parse(it.get()))
+    raw.and_then(|raw| Id::parse(raw.get()))
 }
 
 /// Returns the scopes that a fault is about, which are its data.
@@ -386,7 +389,7 @@ fn missing_scopes(fault: &Fault) -> Option<Box<MissingScopes>> {
     if fault.kind != FaultKind::InsufficientScope {
         return None;
     }
-    let data = fault.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
-    let scopes = data.map(|it| it.scopes).unwrap_or_default();
+    let data = fault.data.as_ref().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+    let scopes = data.map(|data| data.scopes).unwrap_or_default();
     Some(Box::new(MissingScopes { scopes, message: fault.message.clone() }))
 }

@@ -31,7 +31,7 @@ pub(super) struct Subscriptions {
 impl Subscriptions {
     /// Ends the subscription of a `subscriptions/listen`.
     pub(super) fn forget(&mut self, call: InboundKey) {
-        self.listening.retain(|(it, _)| *it != call);
+        self.listening.retain(|(key, _)| *key != call);
     }
 
     pub(super) fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
@@ -59,7 +59,8 @@ impl Subscriptions {
     /// (Subscriptions, "Acknowledgment").
     fn restrict(&self, filter: &mut SubscriptionFilter) {
         let Some(uris) = &mut filter.resource_subscriptions else { return };
-        let others = self.listening.iter().filter_map(|(_, it)| it.resource_subscriptions.as_ref());
+        let others =
+            self.listening.iter().filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
         let (mut count, mut bytes) = (0, 0);
         for uri in others.flatten() {
             count += 1;
@@ -110,8 +111,11 @@ impl ServerSession {
     }
 
     pub(super) fn send_updated(&mut self, uri: &str) {
-        self.notify_listeners(Method::ResourceUpdated, Some(uri), |it| {
-            it.resource_subscriptions.as_ref().is_some_and(|it| it.iter().any(|it| it == uri))
+        self.notify_listeners(Method::ResourceUpdated, Some(uri), |filter| {
+            filter
+                .resource_subscriptions
+                .as_ref()
+                .is_some_and(|uris| uris.iter().any(|known| known == uri))
         });
         if self.subscriptions.uris.contains(uri) {
             let mut params = ObjectWriter::with_capacity(uri.len() + 16);

@@ -96,7 +96,7 @@ mod tests {
             "fe80::1",
             "ff02::1",
         ] {
-            assert!(special.parse().is_ok_and(|it| !is_public(it)), "{special}");
+            assert!(special.parse().is_ok_and(|address| !is_public(address)), "{special}");
         }
     }
 }

@@ -29,11 +29,11 @@ pub(super) async fn open(
         .uri(&target)
         .header(header::HOST, &target)
         .body(Whole::default());
-    let mut request = request.map_err(|it| Error::misuse(format!("{url}: {it}")))?;
+    let mut request = request.map_err(|error| Error::misuse(format!("{url}: {error}")))?;
     if let Some(authorization) = proxy.authorization() {
         request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
     }
-    let broken = |it: hyper::Error| proxy.incomprehensible(&it).caused_by(it);
+    let broken = |error: hyper::Error| proxy.incomprehensible(&error).caused_by(error);
     let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
     let response = sender.send_request(request).await.map_err(broken)?;
     if !response.status().is_success() {

@@ -188,7 +188,7 @@ impl Listening {
     /// Returns a function that returns the names of the components whose handlers run.
     pub(crate) fn running(&self) -> impl Fn() -> Vec<String> + Send + use<> {
         let endpoint = Arc::downgrade(&self.endpoint);
-        move || endpoint.upgrade().map(|it| it.running()).unwrap_or_default()
+        move || endpoint.upgrade().map(|endpoint| endpoint.running()).unwrap_or_default()
     }
 
     /// Sets the future that the shutdown waits for at its end. A server that is dropped drops it.
@@ -358,5 +358,5 @@ impl Protocol {
 /// Waits until all connections must close.
 pub(crate) async fn closed(stage: &mut watch::Receiver<Stage>) {
     // Dropping the server closes it as well.
-    let _ = stage.wait_for(|it| *it == Stage::Closed).await;
+    let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
 }

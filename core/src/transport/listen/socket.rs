@@ -101,7 +101,7 @@ impl Socket {
                     false => TcpListener::bind((bare, *port)).await,
                     true => bind_shared(bare, *port).await,
                 };
-                bound.map(Self::Tcp).map_err(|it| explain(at, it))
+                bound.map(Self::Tcp).map_err(|error| explain(at, error))
             }
             Place::Unix(path) => Self::bind_unix(at, path).await,
         }
@@ -118,7 +118,7 @@ impl Socket {
             }
             bound => bound,
         };
-        let listener = bound.map_err(|it| explain(at, it))?;
+        let listener = bound.map_err(|error| explain(at, error))?;
         let inode = inode(path);
         Ok(Self::Unix { listener, _file: Removed { path: path.clone(), inode } })
     }
@@ -130,7 +130,7 @@ impl Socket {
 
     pub(super) fn port(&self) -> u16 {
         match self {
-            Self::Tcp(listener) => listener.local_addr().map_or(0, |it| it.port()),
+            Self::Tcp(listener) => listener.local_addr().map_or(0, |address| address.port()),
             #[cfg(unix)]
             Self::Unix { .. } => 0,
             #[cfg(feature = "simulation")]
@@ -172,15 +172,16 @@ fn listen_privately(path: &Path) -> io::Result<UnixListener> {
 /// never removed.
 #[cfg(unix)]
 async fn is_left_behind(path: &Path) -> bool {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let refuses = |it: io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
+    let refuses = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     is_socket && UnixStream::connect(path).await.err().is_some_and(refuses)
 }
 
 /// Returns the device and inode of the file.
 #[cfg(unix)]
 fn inode(path: &Path) -> Option<(u64, u64)> {
-    std::fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
+    std::fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Binds a port that other processes may listen at as well.

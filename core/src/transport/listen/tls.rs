@@ -14,19 +14,20 @@ use crate::error::Error;
 pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
     let certificates = CertificateDer::pem_file_iter(chain)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|it| unusable("certificate", chain, &it))?;
+        .map_err(|error| unusable("certificate", chain, &error))?;
     if certificates.is_empty() {
         return Err(unusable("certificate", chain, &"it contains no certificate in PEM format"));
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|it| unusable("key", key, &it))?;
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| unusable("key", key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|it| Error::misuse(format!("TLS can't be set up: {it}")))?
+        .map_err(|error| Error::misuse(format!("TLS can't be set up: {error}")))?
         .with_no_client_auth()
         .with_single_cert(certificates, private)
-        .map_err(|it| {
-            unusable("key", key, &format!("it does not match {}: {it}", chain.display()))
+        .map_err(|error| {
+            unusable("key", key, &format!("it does not match {}: {error}", chain.display()))
         })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))

@@ -31,7 +31,7 @@ impl ProxyEnvironment {
     /// Call it on the thread that called the client: other languages do not synchronize changes to the environment with
     /// other threads.
     pub(crate) fn read() -> Self {
-        Self::from(|name| env::var_os(name).map(|it| it.to_string_lossy().into_owned()))
+        Self::from(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
     /// The lower-case name of a variable takes precedence, even if its value is empty, as for Python and Node.
@@ -60,9 +60,9 @@ impl ProxyEnvironment {
             Scheme::Https | Scheme::Wss => &self.https,
             Scheme::Tcp | Scheme::Unix => return Ok(None),
         };
-        let is_set = |it: &&Variable| !it.value.trim().is_empty();
+        let is_set = |variable: &&Variable| !variable.value.trim().is_empty();
         let Some(variable) = own.iter().chain(&self.all).find(is_set) else { return Ok(None) };
-        let list = self.exceptions.as_ref().map_or("", |it| &*it.value);
+        let list = self.exceptions.as_ref().map_or("", |variable| &*variable.value);
         if url.is_loopback() || exceptions::lists(list, url.host(), url.port()) {
             return Ok(None);
         }
@@ -76,7 +76,10 @@ mod tests {
 
     fn choose(environment: &[(&str, &str)], url: &str) -> String {
         let value = |name: &str| {
-            environment.iter().find(|(it, _)| *it == name).map(|(_, value)| (*value).to_owned())
+            environment
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
         };
         let url = Url::parse(url).expect("a URL");
         match ProxyEnvironment::from(value).proxy_for(&url) {

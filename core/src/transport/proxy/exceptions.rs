@@ -10,18 +10,18 @@ pub(super) const VARIABLE: &str = "NO_PROXY";
 /// Entries are separated by commas or spaces: `*` for every host; a domain for its subdomains, too, with or without a
 /// leading dot; an IP address; or a range such as `10.0.0.0/8`. Each may have a port.
 pub(super) fn lists(list: &str, host: &str, port: u16) -> bool {
-    let address = host.parse::<IpAddr>().ok().map(|it| it.to_canonical());
-    list.split(|it: char| it == ',' || it.is_whitespace()).filter(|it| !it.is_empty()).any(
-        |entry| {
+    let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
+    list.split(|character: char| character == ',' || character.is_whitespace())
+        .filter(|entry| !entry.is_empty())
+        .any(|entry| {
             let (name, only) = split_port(entry);
             let is_name = match address {
                 _ if name == "*" => true,
                 Some(address) => is_in_range(address, name),
                 None => is_within(host, name),
             };
-            is_name && only.is_none_or(|it| it == port)
-        },
-    )
+            is_name && only.is_none_or(|only| only == port)
+        })
 }
 
 /// Splits an entry into its host and its port. An IPv6 address with a port is in brackets.

@@ -41,7 +41,8 @@ impl Proxy {
         let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
         let url = Url::parse(&format!("{}://{authority}", scheme.name()));
         let url = url.map_err(|_| invalid(variable))?;
-        let authorization = credentials.filter(|it| !it.is_empty()).map(basic).transpose();
+        let authorization =
+            credentials.filter(|credentials| !credentials.is_empty()).map(basic).transpose();
         let authorization = authorization.map_err(|_| invalid(variable))?;
         Ok(Self { url, authorization, variable })
     }
@@ -112,7 +113,7 @@ impl Proxy {
     /// Adds the proxy to an error of the connection through it, unless the error names the proxy.
     pub(crate) fn explain(&self, mut error: Error) -> Error {
         let name = self.to_string();
-        let is_named = |it: &str| it.contains(&name);
+        let is_named = |text: &str| text.contains(&name);
         if is_named(&error.message) || error.hint.as_deref().is_some_and(is_named) {
             return error;
         }
@@ -151,7 +152,8 @@ fn basic(credentials: &str) -> Result<HeaderValue, http::header::InvalidHeaderVa
 
 fn unsupported(scheme: &str, variable: &str) -> Error {
     // Anything else may be a part of a password.
-    let is_scheme = scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.".contains(&it));
+    let is_scheme =
+        scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     let scheme = if is_scheme && scheme.len() <= 16 { scheme } else { "…" };
     let message = format!(
         "{variable}: a proxy with the scheme {scheme:?} is not supported; the schemes are http and https"

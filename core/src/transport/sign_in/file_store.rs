@@ -44,7 +44,7 @@ impl FileStore {
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
         let path = self.path.clone();
         let content = blocking(move || read(&path)).await?;
-        Ok(content.records.get(key).map(|it| it.to_string().into_bytes()))
+        Ok(content.records.get(key).map(|record| record.to_string().into_bytes()))
     }
 
     pub(super) async fn set(&self, key: &str, value: &[u8]) -> Result<(), String> {
@@ -69,7 +69,7 @@ impl FileStore {
             let text = serde_json::to_vec_pretty(&content).unwrap_or_default();
             let written = replace(&path, &text);
             drop(lock);
-            written.map_err(|it| format!("can't be written: {it}"))
+            written.map_err(|error| format!("can't be written: {error}"))
         })
         .await
     }
@@ -95,11 +95,11 @@ fn read(path: &Path) -> Result<Content, String> {
         Err(error) => return Err(format!("can't be read: {error}")),
     };
     // The text of serde's error may quote a token.
-    let content: Content = json::from_bytes(&bytes).map_err(|it| {
+    let content: Content = json::from_bytes(&bytes).map_err(|error| {
         format!(
             "is not a valid file of tokens (line {}, column {}); move it away, then sign in again",
-            it.line(),
-            it.column()
+            error.line(),
+            error.column()
         )
     })?;
     match content.version {
@@ -132,7 +132,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|it| Err(it.to_string()))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 #[cfg(test)]

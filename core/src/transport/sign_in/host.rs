@@ -161,8 +161,8 @@ impl Host {
                     let answer = fetch(request, &network).await;
                     if let (Some(on_step), Some(step)) = (&options.on_step, step) {
                         match &answer {
-                            Ok(it) => on_step(format!("{step}: {}", it.status)),
-                            Err(it) => on_step(format!("{step}: {it}")),
+                            Ok(reply) => on_step(format!("{step}: {}", reply.status)),
+                            Err(error) => on_step(format!("{step}: {error}")),
                         }
                     }
                     Answer::Fetched(answer)
@@ -171,7 +171,7 @@ impl Host {
                 Task::Save(key, bytes) => Answer::Stored(store.set(&key, bytes).await),
                 Task::Lock(key) => {
                     let locked = store.lock(&key, text_of).await;
-                    Answer::Stored(locked.map(|it| *lock(&renewal) = it))
+                    Answer::Stored(locked.map(|held| *lock(&renewal) = held))
                 }
                 Task::Listen(port, preferred) => {
                     Answer::Text(listen(&options, &listener, port, preferred).await)
@@ -191,8 +191,8 @@ impl Host {
 /// Describes a request; its query and its body may have secrets.
 fn step_of(request: &FetchRequest) -> String {
     let url = request.url.split('?').next().unwrap_or_default();
-    let mut fields = request.body.split(|it| *it == b'&');
-    let grant = fields.find_map(|it| it.strip_prefix(b"grant_type=")).unwrap_or_default();
+    let mut fields = request.body.split(|byte| *byte == b'&');
+    let grant = fields.find_map(|field| field.strip_prefix(b"grant_type=")).unwrap_or_default();
     let grant = String::from_utf8_lossy(grant).replace("%3A", ":");
     let separator = if grant.is_empty() { "" } else { ", grant " };
     format!("{} {url}{separator}{grant}", request.method)
@@ -210,7 +210,7 @@ async fn listen(
     }
     // A listener that a failed sign-in left would keep the port.
     drop(lock(slot).take());
-    let listener = Listener::bind(port, preferred).await.map_err(|it| it.to_string())?;
+    let listener = Listener::bind(port, preferred).await.map_err(|error| error.to_string())?;
     let url = listener.url();
     *lock(slot) = Some(listener);
     Ok(url)
@@ -250,7 +250,7 @@ mod tests {
         let options = SignInOptions::new(grant);
         let slot = Mutex::default();
         let first = listen(&options, &slot, 0, None).await.unwrap();
-        let port = first.split([':', '/']).find_map(|it| it.parse().ok()).unwrap();
+        let port = first.split([':', '/']).find_map(|piece| piece.parse().ok()).unwrap();
         assert_eq!(listen(&options, &slot, port, None).await, Ok(first));
     }
 }

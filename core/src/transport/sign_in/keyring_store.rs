@@ -111,7 +111,7 @@ impl Keyring {
     /// Removes the pieces behind the first one, which has this text.
     fn remove_rest(&self, key: &str, first: Option<&str>) -> Result<(), String> {
         let Some(first) = first.and_then(First::parse) else { return Ok(()) };
-        (2..=first.pieces).try_for_each(|it| self.remove(&name_of(key, first.id, it)))
+        (2..=first.pieces).try_for_each(|number| self.remove(&name_of(key, first.id, number)))
     }
 
     fn read(&self, name: &str) -> Result<Option<String>, String> {
@@ -123,7 +123,7 @@ impl Keyring {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        self.entry(name)?.set_password(text).map_err(|it| failed("written", &it))
+        self.entry(name)?.set_password(text).map_err(|error| failed("written", &error))
     }
 
     fn remove(&self, name: &str) -> Result<(), String> {
@@ -140,16 +140,16 @@ impl Keyring {
             if let Err(error) = SystemEntry::store_status() {
                 return Err(missing(error));
             }
-            SystemEntry::new(&self.service, name).map(|it| it.inner)
+            SystemEntry::new(&self.service, name).map(|entry| entry.inner)
         };
-        entry.map_err(|it| failed("opened", &it))
+        entry.map_err(|error| failed("opened", &error))
     }
 }
 
 impl<'a> First<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.strip_prefix("1.")?.splitn(3, '.');
-        let pieces = parts.next()?.parse().ok().filter(|it| (1..=MAX_PIECES).contains(it))?;
+        let pieces = parts.next()?.parse().ok().filter(|count| (1..=MAX_PIECES).contains(count))?;
         Some(Self { pieces, id: parts.next()?, piece: parts.next()? })
     }
 }
@@ -160,7 +160,8 @@ fn name_of(key: &str, id: &str, number: usize) -> String {
 
 fn new_id() -> Result<String, String> {
     let mut random = [0; 4];
-    getrandom::fill(&mut random).map_err(|it| format!("the system gives no random bytes: {it}"))?;
+    getrandom::fill(&mut random)
+        .map_err(|error| format!("the system gives no random bytes: {error}"))?;
     Ok(format!("{:08x}", u32::from_be_bytes(random)))
 }
 
@@ -211,7 +212,8 @@ mod tests {
         let store = with(&backend);
         assert_eq!(store.get("a").await, Ok(None));
         for length in [0, 1, 900, 901, 5_000, 10, 2_700] {
-            let value: Vec<u8> = (0..length).map(|it| u8::try_from(it % 256).unwrap()).collect();
+            let value: Vec<u8> =
+                (0..length).map(|index| u8::try_from(index % 256).unwrap()).collect();
             store.set("a", value.clone()).await.unwrap();
             store.set("b", b"other".to_vec()).await.unwrap();
             assert_eq!(with(&backend).get("a").await, Ok(Some(value)), "{length}");

@@ -152,12 +152,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>, is_read: Arc<AtomicBo
         return write(&mut stream, "404 Not Found", "Not found", "There is nothing here.").await;
     }
     // The value has no character that is percent-encoded.
-    let state = query.split('&').find_map(|it| it.strip_prefix("state=")).unwrap_or_default();
+    let state = query.split('&').find_map(|field| field.strip_prefix("state=")).unwrap_or_default();
     let found = {
         let mut expected = lock(&shared.expected);
         let is_ours = expected
             .as_ref()
-            .is_some_and(|(it, _)| is_equal(it.expose().as_bytes(), state.as_bytes()));
+            .is_some_and(|(secret, _)| is_equal(secret.expose().as_bytes(), state.as_bytes()));
         if is_ours { expected.take() } else { None }
     };
     let Some((_, found)) = found else {
@@ -187,14 +187,14 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>, is_read: Arc<AtomicBo
 async fn read_target(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut chunk = [0; 2048];
-    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
-        let read = stream.read(&mut chunk).await.ok().filter(|it| *it > 0)?;
+    while !head.windows(4).any(|window| window == b"\r\n\r\n") {
+        let read = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
         head.extend_from_slice(&chunk[..read]);
         if head.len() > MAX_HEAD {
             return None;
         }
     }
-    let line = head.split(|it| *it == b'\r').next()?;
+    let line = head.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     match (words.next()?, words.next()?) {
         ("GET", target) => Some(target.to_owned()),
@@ -220,7 +220,7 @@ async fn write(stream: &mut TcpStream, status: &str, title: &str, text: &str) {
 /// Returns the text of an error as a sentence.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(|it| it.to_uppercase().to_string()).unwrap_or_default();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 

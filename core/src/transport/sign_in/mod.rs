@@ -115,7 +115,7 @@ impl fmt::Debug for SignInOptions {
 impl Authorizer {
     /// Uses one token. Errors if it can't be sent in a header.
     pub(crate) fn of_token(token: &str) -> Result<Self, Error> {
-        bearer(token).map(|it| Self(Kind::Token(it)))
+        bearer(token).map(|value| Self(Kind::Token(value)))
     }
 
     /// Uses the token that a callback returns, which is called again once the server rejects the token.
@@ -214,7 +214,7 @@ impl Authorizer {
         let values = headers.get_all(header::WWW_AUTHENTICATE).iter();
         let rejection = Rejection {
             status: status.as_u16(),
-            challenges: challenge::parse(values.filter_map(|it| it.to_str().ok())),
+            challenges: challenge::parse(values.filter_map(|value| value.to_str().ok())),
             nonce: text(headers, DPOP_NONCE),
             generation,
         };
@@ -244,13 +244,13 @@ impl Authorizer {
         {
             return Ok(rejected.is_some());
         }
-        let token = source().await.map_err(|it| match it.kind {
-            ErrorKind::Auth => it,
-            _ => Error::new(ErrorKind::Auth, format!("auth: {}", it.message)).caused_by(it),
+        let token = source().await.map_err(|error| match error.kind {
+            ErrorKind::Auth => error,
+            _ => Error::new(ErrorKind::Auth, format!("auth: {}", error.message)).caused_by(error),
         })?;
         let value = bearer(&token)?;
-        let is_new = before.as_ref().is_none_or(|(it, _)| *it != value);
-        let generation = before.map_or(1, |(_, it)| it + u64::from(is_new));
+        let is_new = before.as_ref().is_none_or(|(earlier, _)| *earlier != value);
+        let generation = before.map_or(1, |(_, generation)| generation + u64::from(is_new));
         *lock(current) = Some((value, generation));
         Ok(is_new)
     }
@@ -268,7 +268,7 @@ fn bearer(token: &str) -> Result<HeaderValue, Error> {
             "auth: the token begins with \"Bearer \", which is added to it; pass the token alone",
         ));
     }
-    let is_visible = !token.is_empty() && token.bytes().all(|it| matches!(it, b'!'..=b'~'));
+    let is_visible = !token.is_empty() && token.bytes().all(|byte| matches!(byte, b'!'..=b'~'));
     match is_visible {
         true => value_of(&format!("Bearer {token}")),
         false => Err(Error::misuse(

@@ -79,9 +79,10 @@ pub(super) async fn lock_own(
 
 /// Locks a file, which is made if it is missing.
 pub(super) async fn lock_file(path: &Path) -> Result<Renewal, LockError> {
-    let failed =
-        |it: io::Error| LockError::Impossible(format!("{} can't be locked: {it}", path.display()));
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+    let failed = |error: io::Error| {
+        LockError::Impossible(format!("{} can't be locked: {error}", path.display()))
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_folder(folder).map_err(failed)?;
     }
     let file = private().create(true).truncate(false).open(path).map_err(failed)?;
@@ -125,9 +126,9 @@ fn make_folder(path: &Path) -> io::Result<()> {
 /// Returns the folder of the locks, below the user's folder for state.
 fn folder() -> Option<PathBuf> {
     let named = if cfg!(windows) { "LOCALAPPDATA" } else { "XDG_STATE_HOME" };
-    let state = env::var_os(named).map(PathBuf::from).filter(|it| it.is_absolute());
-    let state = state.or_else(|| env::home_dir().map(|it| it.join(".local/state")));
-    state.filter(|it| it.is_absolute()).map(|it| it.join("gudgeon").join("locks"))
+    let state = env::var_os(named).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")));
+    state.filter(|path| path.is_absolute()).map(|path| path.join("gudgeon").join("locks"))
 }
 
 /// Returns a name for the lock of a record, without its secrets: keys have URLs.
@@ -149,7 +150,7 @@ fn process_lock(name: String) -> Arc<AsyncMutex<()>> {
     type Locks = Vec<(String, Arc<AsyncMutex<()>>)>;
     static LOCKS: Mutex<Locks> = Mutex::new(Vec::new());
     let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, lock)) = locks.iter().find(|(it, _)| *it == name) {
+    if let Some((_, lock)) = locks.iter().find(|(known, _)| *known == name) {
         return Arc::clone(lock);
     }
     let lock = Arc::new(AsyncMutex::new(()));
@@ -176,7 +177,7 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            let mode = |it: &Path| fs::metadata(it).unwrap().permissions().mode() & 0o777;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&folder.join("deep")), mode(&path)), (0o700, 0o600));
         }
         fs::remove_dir_all(&folder).unwrap();

@@ -50,7 +50,7 @@ pub trait TokenStore: Send + Sync {
 /// Locks the tokens of a key in a keyring that a host's program uses.
 #[cfg(feature = "bindings")]
 pub(crate) async fn lock_keyring(service: &str, key: &str) -> Result<Renewal, Error> {
-    renewal::lock_keyring(service, key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+    renewal::lock_keyring(service, key).await.map_err(|error| Error::new(ErrorKind::Auth, error))
 }
 
 impl Store {
@@ -87,7 +87,7 @@ impl TokenFile {
     }
 
     fn failed(&self) -> impl Fn(String) -> Error {
-        move |it| Error::new(ErrorKind::Auth, format!("{}: {it}", self.path.display()))
+        move |reason| Error::new(ErrorKind::Auth, format!("{}: {reason}", self.path.display()))
     }
 
     /// Returns the keys of all records. Errors if the file can't be read.
@@ -125,17 +125,17 @@ impl TokenKeyring {
 
     /// Returns a record. Errors if the keyring can't be read.
     pub async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
-        self.0.get(key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+        self.0.get(key).await.map_err(|error| Error::new(ErrorKind::Auth, error))
     }
 
     /// Stores a record. Errors if the keyring can't be read or written.
     pub async fn set(&self, key: &str, value: Vec<u8>) -> Result<(), Error> {
-        self.0.set(key, value).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+        self.0.set(key, value).await.map_err(|error| Error::new(ErrorKind::Auth, error))
     }
 
     /// Removes a record, if there is one. Errors if the keyring can't be read or written.
     pub async fn delete(&self, key: &str) -> Result<(), Error> {
-        self.0.delete(key).await.map_err(|it| Error::new(ErrorKind::Auth, it))
+        self.0.delete(key).await.map_err(|error| Error::new(ErrorKind::Auth, error))
     }
 }
 
@@ -189,7 +189,7 @@ impl OpenStore {
             #[cfg(feature = "keyring")]
             Self::Keyring(_, keyring) => keyring.set(key, value).await,
             Self::Own(store, _) => {
-                store.set(key.to_owned(), value).await.map_err(|it| it.to_string())
+                store.set(key.to_owned(), value).await.map_err(|error| error.to_string())
             }
         }
     }

@@ -153,7 +153,8 @@ async fn handshake(
     let stream = dial(url, proxy, network).await?;
     let key = generate_key();
     let mut request = Request::new(Whole::default());
-    *request.uri_mut() = url.path().parse().map_err(|it| Error::misuse(format!("{url}: {it}")))?;
+    *request.uri_mut() =
+        url.path().parse().map_err(|error| Error::misuse(format!("{url}: {error}")))?;
     *request.headers_mut() = headers.clone();
     let mut set = |name, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -193,7 +194,7 @@ async fn upgrade(
     request: Request<Whole>,
     key: &str,
 ) -> Result<Upgraded, Error> {
-    let broken = |it: hyper::Error| invalid(&it).caused_by(it);
+    let broken = |error: hyper::Error| invalid(&error).caused_by(error);
     let sent = Credentials::from_headers(request.headers(), Credentials::NoHeader);
     let (mut sender, _) = connection::open(stream, MAX_HEAD).await.map_err(broken)?;
     let response = sender.send_request(request).await.map_err(broken)?;
@@ -208,7 +209,7 @@ async fn upgrade(
         return Err(invalid(&"the response has no header `Connection: Upgrade`"));
     }
     let accepted = accept_key(key.as_bytes());
-    if headers.get(header::SEC_WEBSOCKET_ACCEPT).is_none_or(|it| *it != accepted) {
+    if headers.get(header::SEC_WEBSOCKET_ACCEPT).is_none_or(|value| *value != accepted) {
         return Err(invalid(&"the response has no `Sec-WebSocket-Accept` for this request"));
     }
     if let Some(chosen) = chosen_extension(headers) {
@@ -251,7 +252,7 @@ fn generate_key() -> String {
 /// this client offers no extension.
 fn chosen_extension(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(header::SEC_WEBSOCKET_EXTENSIONS).iter();
-    let chosen = values.find(|it| !it.as_bytes().trim_ascii().is_empty())?.as_bytes();
+    let chosen = values.find(|value| !value.as_bytes().trim_ascii().is_empty())?.as_bytes();
     Some(String::from_utf8_lossy(&chosen[..chosen.len().min(100)]).into_owned())
 }
 

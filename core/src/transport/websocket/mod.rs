@@ -22,8 +22,8 @@ fn accept_key(key: &[u8]) -> String {
 
 /// Returns whether the comma-separated values of a header contain a word, in any case.
 fn lists(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
-    let words = headers.get_all(name).into_iter().filter_map(|it| it.to_str().ok());
-    words.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
+    let words = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    words.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

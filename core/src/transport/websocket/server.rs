@@ -51,13 +51,13 @@ pub(crate) fn is_asked_for(head: &Parts) -> bool {
 pub(crate) fn shake_hands(head: &Parts) -> Result<HeaderMap, Part> {
     let headers = &head.headers;
     let mut answer = HeaderMap::new();
-    if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|it| it != "13") {
+    if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
         answer.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         let status = StatusCode::UPGRADE_REQUIRED;
         return Err(Part::Head { status, headers: answer, body: Vec::new(), more: false });
     }
     let key = headers.get(header::SEC_WEBSOCKET_KEY).map_or(&b""[..], HeaderValue::as_bytes);
-    let is_key = STANDARD.decode(key).is_ok_and(|it| it.len() == 16);
+    let is_key = STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16);
     let accepted = HeaderValue::from_str(&accept_key(key)).ok();
     let (true, true, Some(accepted)) =
         (is_key, lists(headers, header::CONNECTION, "upgrade"), accepted)

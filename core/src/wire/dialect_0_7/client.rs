@@ -27,20 +27,20 @@ pub fn read_initialize(result: &str) -> Result<Raw, String> {
         protocol_version: Option<String>,
         capabilities: Option<Raw>,
     }
-    let read: Wire = serde_json::from_str(result).map_err(|it| it.to_string())?;
+    let read: Wire = serde_json::from_str(result).map_err(|error| error.to_string())?;
     let version = read.version.or(read.protocol_version).ok_or("it names no version")?;
     if !version::is_spoken(&version) {
         let (lowest, highest) = version::range();
         return Err(format!("it supports {version:?}, this client {lowest} to {highest}"));
     }
-    let capabilities = read.capabilities.filter(|it| it.get().starts_with('{'));
+    let capabilities = read.capabilities.filter(|raw| raw.get().starts_with('{'));
     Ok(capabilities.unwrap_or_else(|| json::raw("{}".into())))
 }
 
 /// Converts a result into the newest vocabulary. `uri` is the URI that was read.
 pub fn lift_result(method: Method, uri: Option<&str>, result: &str) -> Result<Raw, String> {
     let mut result: Map<String, Value> =
-        serde_json::from_str(result).map_err(|it| it.to_string())?;
+        serde_json::from_str(result).map_err(|error| error.to_string())?;
     let lifted = match method {
         Method::ListTools => {
             for tool in members(&mut result, "tools")? {
@@ -96,7 +96,9 @@ fn members<'a>(
     let list = result.get_mut(name).and_then(Value::as_array_mut);
     let list = list.ok_or_else(|| format!("the result has no list {name:?}"))?;
     list.iter_mut()
-        .map(|it| it.as_object_mut().ok_or_else(|| format!("an entry of {name:?} is no object")))
+        .map(|entry| {
+            entry.as_object_mut().ok_or_else(|| format!("an entry of {name:?} is no object"))
+        })
         .collect()
 }
 
@@ -107,7 +109,7 @@ fn rename(object: &mut Map<String, Value>, from: &str, to: &str) {
 }
 
 fn is_open(uri: &Value) -> bool {
-    uri.as_str().is_some_and(|it| it.contains('{'))
+    uri.as_str().is_some_and(|text| text.contains('{'))
 }
 
 /// Uses the URI as the name of a resource without one.
@@ -125,7 +127,7 @@ fn list_arguments(prompt: &mut Map<String, Value>) {
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let arguments = properties.into_iter().map(|(name, property)| {
         let mut argument = json!({ "name": name, "required": required.contains(&json!(name)) });
-        if let Some(description) = property.get("description").filter(|it| it.is_string()) {
+        if let Some(description) = property.get("description").filter(|value| value.is_string()) {
             argument["description"] = description.clone();
         }
         argument
@@ -154,14 +156,14 @@ fn called(mut result: Map<String, Value>) -> Map<String, Value> {
 
 fn read(mut result: Map<String, Value>, uri: Option<&str>) -> Result<Map<String, Value>, String> {
     refuse_error(&result)?;
-    let uri = result.get("meta").and_then(|it| it["uri"].as_str()).or(uri).unwrap_or_default();
-    let mime_type = result.get("meta").and_then(|it| it["mimeType"].as_str());
+    let uri = result.get("meta").and_then(|meta| meta["uri"].as_str()).or(uri).unwrap_or_default();
+    let mime_type = result.get("meta").and_then(|meta| meta["mimeType"].as_str());
     let blocks = result.get("content").and_then(Value::as_array);
     let blocks = blocks.ok_or("the result has no content")?;
-    let contents = blocks.iter().map(|it| {
-        let text = match (&it["text"], &it["json"]) {
+    let contents = blocks.iter().map(|block| {
+        let text = match (&block["text"], &block["json"]) {
             (Value::String(text), _) => text.clone(),
-            (_, Value::Null) => it.to_string(),
+            (_, Value::Null) => block.to_string(),
             (_, value) => value.to_string(),
         };
         let mut part = json!({ "uri": uri, "text": text });
@@ -173,7 +175,7 @@ fn read(mut result: Map<String, Value>, uri: Option<&str>) -> Result<Map<String,
     let contents = contents.collect();
     let meta = result.shift_remove("meta").filter(Value::is_object);
     let mut lifted = Map::from_iter([("contents".to_owned(), Value::Array(contents))]);
-    lifted.extend(meta.map(|it| ("_meta".to_owned(), it)));
+    lifted.extend(meta.map(|meta| ("_meta".to_owned(), meta)));
     Ok(lifted)
 }
 
@@ -187,7 +189,7 @@ fn rendered(result: &Map<String, Value>) -> Result<Map<String, Value>, String> {
 fn refuse_error(result: &Map<String, Value>) -> Result<(), String> {
     match result.get("isError") {
         Some(Value::Bool(true)) => {
-            let content = result.get("content").map(|it| match it {
+            let content = result.get("content").map(|content| match content {
                 Value::String(text) => text.clone(),
                 other => other[0]["text"].as_str().map_or_else(|| other.to_string(), Into::into),
             });
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn a_tool_that_failed_is_a_result() {
         let failed = |code| lift_error(Method::CallTool, &ErrorObject::new(code, "no"));
-        assert!(failed(4003).is_some_and(|it| it.get().contains(r#""isError":true"#)));
+        assert!(failed(4003).is_some_and(|result| result.get().contains(r#""isError":true"#)));
         assert!(failed(4002).is_some() && failed(4001).is_none() && failed(1002).is_none());
         assert!(lift_error(Method::Ping, &ErrorObject::new(-32601, "no ping")).is_some());
         assert!(lift_error(Method::ReadResource, &ErrorObject::new(4003, "no")).is_none());

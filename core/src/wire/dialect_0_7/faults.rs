@@ -83,7 +83,7 @@ pub(super) fn inexpressible(what: &str, kind: &str) -> ErrorObject {
 
 fn with_detail(data: Option<&Raw>, detail: &str) -> Raw {
     let mut members: Map<String, Value> =
-        data.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+        data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     members.insert("detail".into(), detail.into());
     json::to_raw(&members)
 }

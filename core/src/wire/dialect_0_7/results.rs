@@ -28,11 +28,14 @@ pub fn introduction(version: &str, server: &ServerDescription) -> Raw {
 /// Returns the result, or the error for content that the dialect can't express.
 pub(in crate::wire) fn lower(response: &Response) -> Result<String, ErrorObject> {
     Ok(match response {
-        Response::Tools(list) => listed("tools", list.items.iter().map(|it| tool(it))),
-        Response::Prompts(list) => listed("prompts", list.items.iter().map(|it| prompt(it))),
+        Response::Tools(list) => listed("tools", list.items.iter().map(|entry| tool(entry))),
+        Response::Prompts(list) => listed("prompts", list.items.iter().map(|entry| prompt(entry))),
         Response::AllResources { resources, templates } => listed(
             "resources",
-            resources.iter().map(|it| resource(it)).chain(templates.iter().map(|it| template(it))),
+            resources
+                .iter()
+                .map(|entry| resource(entry))
+                .chain(templates.iter().map(|entry| template(entry))),
         ),
         Response::Tool(outcome) => called(outcome),
         Response::Contents { contents, meta, .. } => read(contents, meta.as_ref())?,
@@ -60,16 +63,19 @@ fn prompt(prompt: &Prompt) -> Value {
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
     let properties: Map<String, Value> = arguments
         .iter()
-        .map(|it| {
+        .map(|argument| {
             let mut property = json!({"type": "string"});
-            if let Some(description) = &it.description {
+            if let Some(description) = &argument.description {
                 property["description"] = description.as_str().into();
             }
-            (it.name.clone(), property)
+            (argument.name.clone(), property)
         })
         .collect();
-    let required: Vec<&str> =
-        arguments.iter().filter(|it| it.required == Some(true)).map(|it| &*it.name).collect();
+    let required: Vec<&str> = arguments
+        .iter()
+        .filter(|argument| argument.required == Some(true))
+        .map(|argument| &*argument.name)
+        .collect();
     json!({
         "name": prompt.name,
         "description": prompt.description.as_deref().unwrap_or_default(),
@@ -97,8 +103,8 @@ fn readable(uri: &str, name: &str, description: Option<&str>, mime_type: Option<
 
 /// Replaces the text that mirrors a structured value by the value; other text stays text.
 fn called(outcome: &ToolOutcome) -> String {
-    let structured = outcome.structured.as_ref().map(|it| it.json.as_str());
-    let structured = structured.filter(|it| !it.starts_with('"'));
+    let structured = outcome.structured.as_ref().map(|structured| structured.json.as_str());
+    let structured = structured.filter(|json| !json.starts_with('"'));
     let mut result = ObjectWriter::with_capacity(outcome.content.len() + 64);
     match structured {
         None => result.raw("content", &outcome.content),
@@ -121,7 +127,7 @@ fn called(outcome: &ToolOutcome) -> String {
 
 fn repeats(block: &RawValue, value: &str) -> bool {
     serde_json::from_str::<ContentBlock>(block.get())
-        .is_ok_and(|it| it.as_text().is_some_and(|it| it == value))
+        .is_ok_and(|block| block.as_text().is_some_and(|text| text == value))
 }
 
 fn read(contents: &str, own_meta: Option<&Raw>) -> Result<String, ErrorObject> {
@@ -136,9 +142,9 @@ fn read(contents: &str, own_meta: Option<&Raw>) -> Result<String, ErrorObject> {
     if let Some(own) = own_meta {
         meta.splice(own.get());
     }
-    let texts = parts.iter().map(|it| match it {
-        ResourceContents::Text(it) => Ok(json!({"type": "text", "text": it.text})),
-        ResourceContents::Blob(it) => Err(inexpressible(&it.uri, "blob")),
+    let texts = parts.iter().map(|part| match part {
+        ResourceContents::Text(text) => Ok(json!({"type": "text", "text": text.text})),
+        ResourceContents::Blob(blob) => Err(inexpressible(&blob.uri, "blob")),
     });
     let content = texts.collect::<Result<Vec<_>, _>>()?;
     let mut result = ObjectWriter::with_capacity(contents.len() + 64);
@@ -148,11 +154,11 @@ fn read(contents: &str, own_meta: Option<&Raw>) -> Result<String, ErrorObject> {
 
 fn rendered(messages: &str) -> Result<String, ErrorObject> {
     let messages: Vec<PromptMessage> = serde_json::from_str(messages).unwrap_or_default();
-    let texts = messages.iter().map(|it| match &it.content {
-        ContentBlock::Text(it) => Ok(it.text.clone()),
-        ContentBlock::ResourceLink(it) => Ok(format!("{}: {}", it.name, it.uri)),
-        ContentBlock::Resource(it) => match &it.resource {
-            ResourceContents::Text(it) => Ok(it.text.clone()),
+    let texts = messages.iter().map(|message| match &message.content {
+        ContentBlock::Text(text) => Ok(text.text.clone()),
+        ContentBlock::ResourceLink(link) => Ok(format!("{}: {}", link.name, link.uri)),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::Text(text) => Ok(text.text.clone()),
             ResourceContents::Blob(_) => Err("blob".to_owned()),
         },
         other => {
@@ -171,8 +177,8 @@ mod tests {
     use crate::protocol::Structured;
 
     fn outcome(content: &str, structured: Option<&str>) -> Value {
-        let structured =
-            structured.map(|it| Structured { json: it.to_owned(), schema_is_object: Some(false) });
+        let structured = structured
+            .map(|json| Structured { json: json.to_owned(), schema_is_object: Some(false) });
         let outcome = ToolOutcome { content: content.into(), structured, ..ToolOutcome::default() };
         serde_json::from_str(&called(&outcome)).expect("JSON")
     }

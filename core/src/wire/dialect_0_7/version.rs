@@ -20,7 +20,7 @@ impl Version {
         let mut parts = text.split('.');
         for number in &mut numbers {
             let Some(part) = parts.next() else { break };
-            let is_number = !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+            let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
             *number = part.parse().ok().filter(|_| is_number)?;
         }
         parts.next().is_none().then_some(Self(numbers))
@@ -37,12 +37,12 @@ impl fmt::Display for Version {
 /// Returns `true` if this JSON text is a semantic version rather than a date.
 pub(super) fn is_semantic(json: &str) -> bool {
     let text: Option<String> = serde_json::from_str(json).ok();
-    text.is_some_and(|it| it.starts_with("0.") && Version::parse(&it).is_some())
+    text.is_some_and(|text| text.starts_with("0.") && Version::parse(&text).is_some())
 }
 
 /// Returns `true` if a server's version belongs to this dialect.
 pub(super) fn is_spoken(text: &str) -> bool {
-    Version::parse(text).is_some_and(|it| (LOWEST..=HIGHEST).contains(&it))
+    Version::parse(text).is_some_and(|version| (LOWEST..=HIGHEST).contains(&version))
 }
 
 /// The range of versions that our client accepts.
@@ -56,7 +56,7 @@ pub(super) fn agree(params: &Params<'_>) -> Result<String, Fault> {
         None => Ok(None),
         Some(raw) => {
             let text: Option<String> = serde_json::from_str(raw.get()).ok();
-            text.and_then(|it| Version::parse(&it)).map(Some).ok_or_else(|| {
+            text.and_then(|text| Version::parse(&text)).map(Some).ok_or_else(|| {
                 Fault::invalid_params(format!("params.{name} must be a version such as \"0.7.0\""))
             })
         }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn agreed(params: &str) -> Result<String, String> {
-        agree(&serde_json::from_str(params).expect("JSON")).map_err(|it| it.message)
+        agree(&serde_json::from_str(params).expect("JSON")).map_err(|error| error.message)
     }
 
     #[test]

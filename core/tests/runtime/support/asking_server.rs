@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn accept(content: Option<Value>) -> ElicitResult {
     ElicitResult {
         action: ElicitAction::Accept,
-        content: content.map(|it| raw_json::to_raw(&it)),
+        content: content.map(|content| raw_json::to_raw(&content)),
         result_type: None,
         meta: None,
     }
@@ -41,10 +41,10 @@ pub(crate) fn asking(
 ) -> Target {
     let mut call = Value::Null;
     let mut answers = serde_json::Map::new();
-    let script = move |it: &Value| {
-        if it["method"] == "tools/call" && era == "2026-07-28" {
-            if let Some(given) = it["params"]["inputResponses"].as_object() {
-                return vec![text(it, &Value::Object(given.clone()).to_string())];
+    let script = move |message: &Value| {
+        if message["method"] == "tools/call" && era == "2026-07-28" {
+            if let Some(given) = message["params"]["inputResponses"].as_object() {
+                return vec![text(message, &Value::Object(given.clone()).to_string())];
             }
             let asked: serde_json::Map<_, _> = questions
                 .iter()
@@ -53,18 +53,19 @@ pub(crate) fn asking(
                 })
                 .collect();
             return vec![result(
-                it,
+                message,
                 &json!({"resultType": "input_required", "inputRequests": asked, "requestState": "s"}),
             )];
         }
-        if it["method"] == "tools/call" {
-            call = it.clone();
+        if message["method"] == "tools/call" {
+            call = message.clone();
             let ask = |(key, method, params): &(&str, &str, Value)| json!({"jsonrpc": "2.0", "id": key, "method": method, "params": params});
             return questions.iter().map(ask).collect();
         }
-        if it["method"].is_null() {
-            let answer = if it["error"].is_null() { &it["result"] } else { &it["error"] };
-            answers.insert(it["id"].as_str().unwrap_or_default().to_owned(), answer.clone());
+        if message["method"].is_null() {
+            let answer =
+                if message["error"].is_null() { &message["result"] } else { &message["error"] };
+            answers.insert(message["id"].as_str().unwrap_or_default().to_owned(), answer.clone());
             if answers.len() == questions.len() {
                 return vec![text(&call, &Value::Object(std::mem::take(&mut answers)).to_string())];
             }

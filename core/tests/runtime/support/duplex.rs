@@ -84,7 +84,7 @@ impl Peer {
     pub(crate) async fn listed(&mut self, tool: &str) -> Value {
         let reply = self.request("tools/list", json!({})).await;
         let tools = reply["result"]["tools"].as_array().unwrap();
-        tools.iter().find(|it| it["name"] == tool).cloned().unwrap_or_default()
+        tools.iter().find(|entry| entry["name"] == tool).cloned().unwrap_or_default()
     }
 
     /// Closes the client's end and waits for the server's; gives what it still said.

@@ -171,7 +171,7 @@ impl Mock {
     }
 
     pub(crate) fn of(&self, rpc: &str) -> Vec<Seen> {
-        self.seen().into_iter().filter(|it| it.rpc() == rpc).collect()
+        self.seen().into_iter().filter(|request| request.rpc() == rpc).collect()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -227,7 +227,7 @@ async fn read(stream: &mut BufReader<DuplexStream>) -> Option<Seen> {
         let before = headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
         assert!(before.is_none(), "{name} is there twice");
     }
-    let length = headers.get("content-length").map_or(0, |it| it.parse().expect("a length"));
+    let length = headers.get("content-length").map_or(0, |value| value.parse().expect("a length"));
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -248,7 +248,7 @@ async fn write(stream: &mut BufReader<DuplexStream>, reply: Answer, dropped: &At
     for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");
     }
-    let is_stream = reply.headers.iter().any(|(_, it)| it == "text/event-stream");
+    let is_stream = reply.headers.iter().any(|(_, value)| value == "text/event-stream");
     if is_stream {
         head.push_str("Transfer-Encoding: chunked\r\n\r\n");
         if stream.write_all(head.as_bytes()).await.is_err() {
@@ -258,7 +258,7 @@ async fn write(stream: &mut BufReader<DuplexStream>, reply: Answer, dropped: &At
         let body: String = reply
             .steps
             .iter()
-            .map(|it| if let Step::Bytes(text) = it { text.as_str() } else { "" })
+            .map(|step| if let Step::Bytes(text) = step { text.as_str() } else { "" })
             .collect();
         for step in &reply.steps {
             match step {

@@ -77,8 +77,8 @@ impl Server {
                 Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
                     outcome
-                        .map(|it| serde_json::from_str(it.get()).unwrap())
-                        .map_err(|it| it.message),
+                        .map(|result| serde_json::from_str(result.get()).unwrap())
+                        .map_err(|error| error.message),
                 ),
                 Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
                     self.reports.push(text);

@@ -91,10 +91,10 @@ impl Fixture {
         for (name, value) in headers {
             map.append(*name, HeaderValue::try_from(*value).unwrap());
         }
-        let place = self.resource.map(|it| Place {
-            url: it.to_owned(),
+        let place = self.resource.map(|resource| Place {
+            url: resource.to_owned(),
             metadata: String::new(),
-            resource: it.to_owned(),
+            resource: resource.to_owned(),
         });
         let (method, place) = (&http::Method::POST, place.as_ref());
         let request = Request { method, headers: &map, place, remote: self.remote };
@@ -131,8 +131,8 @@ impl Fixture {
 
     pub(crate) fn decided(&mut self, ticket: AuthTicket) -> Result<Arc<Principal>, Refusal> {
         match self.machine.poll() {
-            Some(AuthOutput::Decided(it, decision)) if it == ticket => {
-                decision.map(|it| it.principal)
+            Some(AuthOutput::Decided(other, decision)) if other == ticket => {
+                decision.map(|caller| caller.principal)
             }
             other => panic!("{other:?}"),
         }
@@ -160,7 +160,9 @@ pub(crate) fn refused(checked: Checked) -> Refusal {
 
 pub(crate) fn invalid(refusal: &Refusal, reason: &str) {
     match refusal {
-        Refusal::InvalidToken(it) => assert!(it.contains(reason), "{it}, not {reason}"),
+        Refusal::InvalidToken(message) => {
+            assert!(message.contains(reason), "{message}, not {reason}");
+        }
         other => panic!("{other:?}, not {reason}"),
     }
 }

@@ -19,7 +19,7 @@ impl Conversation {
     /// A frame of the client's.
     pub(crate) fn receive(&mut self, frame: &str) {
         match serde_json::from_str::<Value>(frame) {
-            Ok(Value::Array(members)) => members.iter().for_each(|it| self.hear_one(it)),
+            Ok(Value::Array(members)) => members.iter().for_each(|member| self.hear_one(member)),
             Ok(message) => self.hear_one(&message),
             Err(_) => (),
         }
@@ -31,7 +31,7 @@ impl Conversation {
             Value::Array(members) => members.iter().collect(),
             message => vec![message],
         };
-        let failures = messages.iter().filter_map(|it| self.check(it).err()).collect();
+        let failures = messages.iter().filter_map(|message| self.check(message).err()).collect();
         (messages.len(), failures)
     }
 
@@ -42,7 +42,7 @@ impl Conversation {
         let claimed =
             message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
         let revision = claimed
-            .map(|it| Revision::parse(it).unwrap_or(Revision::LATEST))
+            .map(|date| Revision::parse(date).unwrap_or(Revision::LATEST))
             .or(self.handshake)
             .unwrap_or(Revision::LATEST_LEGACY);
         self.spoken = Some(revision);

@@ -342,7 +342,7 @@ mod act {
     pub(super) fn places(_: &Value, emitted: &mut Vec<HandlerMessage>) -> Answer {
         let then = |result: &Value| {
             let roots: Vec<_> =
-                result["roots"].as_array().unwrap().iter().map(|it| text(it, "uri")).collect();
+                result["roots"].as_array().unwrap().iter().map(|root| text(root, "uri")).collect();
             Ok(Reply::Text(roots.join(", ")))
         };
         emitted.push(HandlerMessage::Ask { method: Method::ListRoots, params: json!({}), then });
@@ -395,7 +395,7 @@ mod act {
     pub(super) fn names(input: &Value, _: &mut Vec<HandlerMessage>) -> Answer {
         let prefix = text(input, "value");
         let names: Vec<_> =
-            ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&prefix)).collect();
+            ["Ada", "Alan"].into_iter().filter(|name| name.starts_with(&prefix)).collect();
         Some(Ok(Reply::Json(json!(names).to_string())))
     }
 
@@ -458,7 +458,7 @@ mod act {
         }
         let mut result = input["result"].clone();
         let tools = result["tools"].as_array_mut().unwrap();
-        tools.retain(|it| it["name"] == "add" || it["name"] == "echo");
+        tools.retain(|tool| tool["name"] == "add" || tool["name"] == "echo");
         Some(Ok(Reply::Result(result.to_string())))
     }
 

@@ -92,6 +92,6 @@ fn changed(mut usual: Value, changes: &Value) -> Value {
 }
 
 pub(crate) fn key_set(signers: &[&Signer]) -> Vec<u8> {
-    let keys: Vec<_> = signers.iter().map(|it| it.jwk()).collect();
+    let keys: Vec<_> = signers.iter().map(|signer| signer.jwk()).collect();
     json!({ "keys": keys }).to_string().into_bytes()
 }

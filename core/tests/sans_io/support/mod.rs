@@ -50,6 +50,6 @@ impl Handler {
 
     /// Returns whether the handler has this name.
     pub(crate) fn is(self, name: &str) -> bool {
-        matches!(self, Self::Named(it) if it == name)
+        matches!(self, Self::Named(own) if own == name)
     }
 }

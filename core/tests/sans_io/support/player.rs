@@ -145,7 +145,7 @@ impl Player {
             Machine::Stream(service) => service.deadline(),
             Machine::Endpoint(endpoint) => endpoint.deadline(),
         };
-        let Some(deadline) = deadline.filter(|it| *it <= end) else { return false };
+        let Some(deadline) = deadline.filter(|deadline| *deadline <= end) else { return false };
         self.now = self.now.max(deadline);
         self.feed(Deed::Tick);
         self.drain();
@@ -219,7 +219,7 @@ impl Player {
         let exchange = ExchangeId(self.next_exchange);
         self.next_exchange += 1;
         let Machine::Endpoint(endpoint) = &mut self.machine else { unreachable!() };
-        match endpoint.admission().head(head).and_then(|it| it.body(body.as_bytes())) {
+        match endpoint.admission().head(head).and_then(|head| head.body(body.as_bytes())) {
             Ok(request) => endpoint.handle(self.now, EndpointInput::Request(exchange, request)),
             Err(refusal) => self.hear_part(refusal),
         }
@@ -261,7 +261,7 @@ impl Player {
                     let then = self.waiting.take().unwrap();
                     let reply = outcome
                         .map_err(Failure::from)
-                        .and_then(|it| then(&serde_json::from_str(it.get()).unwrap()));
+                        .and_then(|result| then(&serde_json::from_str(result.get()).unwrap()));
                     if self.listener == Some(call)
                         && let Ok(Reply::Text(text)) = &reply
                     {
@@ -293,9 +293,9 @@ impl Player {
         let text = std::str::from_utf8(bytes).unwrap();
         let events: Vec<_> = text
             .lines()
-            .filter_map(|it| it.strip_prefix("data:"))
-            .map(|it| it.trim_start().to_owned())
-            .filter(|it| !it.is_empty())
+            .filter_map(|line| line.strip_prefix("data:"))
+            .map(|data| data.trim_start().to_owned())
+            .filter(|data| !data.is_empty())
             .collect();
         let is_frame = text.starts_with(['{', '[']);
         self.sent.extend(if is_frame { vec![text.to_owned()] } else { events });

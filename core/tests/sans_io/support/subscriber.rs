@@ -100,7 +100,7 @@ impl Scripted {
         let key = self.open_with(&everything(), settings);
         let request = self.asked(Method::Listen).0;
         self.feed(Input::Acknowledged(request, everything()));
-        assert!(matches!(self.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+        assert!(matches!(self.rest.pop_front(), Some(Output::Opened(opened)) if opened == key));
         (key, request)
     }
 
@@ -130,7 +130,7 @@ impl Scripted {
     /// Moves the clock; deadlines on the way are kept.
     pub(crate) fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some(due) = self.machine.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.machine.deadline().filter(|deadline| *deadline <= end) {
             self.now = due;
             self.feed(Input::Tick);
         }
@@ -139,7 +139,7 @@ impl Scripted {
 
     pub(crate) fn changes(&mut self) -> Vec<(SubscriptionKey, Change)> {
         let told = std::mem::take(&mut self.rest).into_iter();
-        told.map(|it| match it {
+        told.map(|output| match output {
             Output::Changed(key, change) => (key, change),
             other => panic!("expected changes, got {other:?}"),
         })

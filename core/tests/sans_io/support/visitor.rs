@@ -68,7 +68,7 @@ impl Answered {
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |it| it.to_str().unwrap())
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
     pub(crate) fn is_stream(&self) -> bool {
@@ -81,9 +81,9 @@ impl Answered {
             .split("\n\n")
             .filter_map(|event| {
                 let field = |name: &str| {
-                    event.lines().find_map(|it| it.strip_prefix(name)).map(str::trim_start)
+                    event.lines().find_map(|line| line.strip_prefix(name)).map(str::trim_start)
                 };
-                let data = field("data:").filter(|it| !it.is_empty())?;
+                let data = field("data:").filter(|data| !data.is_empty())?;
                 let value = serde_json::from_str(data).unwrap_or_else(|_| json!(data));
                 Some((field("id:").unwrap_or_default().to_owned(), value))
             })
@@ -149,7 +149,9 @@ impl Visitor {
                     self.host_cancels.push(ticket);
                 }
                 EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {
-                    let outcome = outcome.map(|it| it.get().to_owned()).map_err(|it| it.message);
+                    let outcome = outcome
+                        .map(|result| result.get().to_owned())
+                        .map_err(|error| error.message);
                     self.answers.push((ask.0, outcome));
                 }
             }
@@ -300,7 +302,7 @@ impl Visitor {
     /// Moves the clock; deadlines on the way are kept.
     pub(crate) fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        while let Some(due) = self.endpoint.deadline().filter(|it| *it <= end) {
+        while let Some(due) = self.endpoint.deadline().filter(|deadline| *deadline <= end) {
             self.now = self.now.max(due);
             self.handle(EndpointInput::Tick);
         }

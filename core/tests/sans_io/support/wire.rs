@@ -86,7 +86,7 @@ impl Scripted {
     /// Moves the clock; true when the session's deadline came on the way.
     pub(crate) fn advance(&mut self, by: Duration) -> bool {
         self.now += by;
-        let due = self.session.deadline().is_some_and(|it| it <= self.now);
+        let due = self.session.deadline().is_some_and(|deadline| deadline <= self.now);
         if due {
             self.feed(Input::Tick);
         }

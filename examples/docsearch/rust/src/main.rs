@@ -156,17 +156,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .add(
             Tool::new("search", search)
                 .description("Search the documents. Hits are sections, best first.")
-                .annotations(|it| it.read_only_hint = Some(true)),
+                .annotations(|annotations| annotations.read_only_hint = Some(true)),
         )
         .add(
             Tool::new("outline", outline)
                 .description("List a document's headings with their levels and lines.")
-                .annotations(|it| it.read_only_hint = Some(true)),
+                .annotations(|annotations| annotations.read_only_hint = Some(true)),
         )
         .add(
             Tool::new("reindex", reindex)
                 .description("Read the folder again, after its files have changed.")
-                .annotations(|it| it.read_only_hint = Some(true)),
+                .annotations(|annotations| annotations.read_only_hint = Some(true)),
         )
         .add(
             Resource::template("docs://{+path}", document)

@@ -51,7 +51,8 @@ pub(crate) fn add_to(server: Server) -> Server {
             Ok(text(&ctx.ask(ask::sample(question())).await?))
         })
         .tool("where", |ctx: Context| async move {
-            let uris: Vec<_> = ctx.ask(ask::roots()).await?.into_iter().map(|it| it.uri).collect();
+            let uris: Vec<_> =
+                ctx.ask(ask::roots()).await?.into_iter().map(|root| root.uri).collect();
             Ok(uris.join(", "))
         })
         .tool("at_once", at_once)
@@ -91,7 +92,7 @@ async fn at_once(ctx: Context) -> Result<String, ToolError> {
         (ask::elicit::<bool>("Another book (1)?"), ask::sample(question()), ask::roots());
     let (more, capital, roots) = ctx.ask(questions).await?;
     let more = if more { "more" } else { "enough" };
-    let root = roots.first().map_or("", |it| &it.uri);
+    let root = roots.first().map_or("", |root| &root.uri);
     Ok(format!("{more} {} {root}", text(&capital)))
 }
 

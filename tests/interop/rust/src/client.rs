@@ -57,7 +57,7 @@ async fn perform_job(job: &Value) -> Result<(), Box<dyn StdError>> {
         known => known,
     };
     if let Some(revision) = revision {
-        builder = builder.options(|it| it.revisions = vec![revision]);
+        builder = builder.options(|options| options.revisions = vec![revision]);
     }
     builder = answering(builder);
     let client = builder.connect().await?;
@@ -94,7 +94,9 @@ fn answering(builder: ClientBuilder) -> ClientBuilder {
             let answer = serde_json::from_value(sample[kind].clone());
             async move { answer.map_err(unknown) }
         })
-        .options(|it| it.roots = serde_json::from_value(answers["roots"]["roots"].clone()).ok())
+        .options(|options| {
+            options.roots = serde_json::from_value(answers["roots"]["roots"].clone()).ok();
+        })
 }
 
 async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Error> {
@@ -103,11 +105,11 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
             let server = client.server();
             Ok(json!({"revision": server.revision.to_string(), "server": server.info.name}))
         }
-        "list_tools" => Ok(sorted(client.list::<Tool>().await?, |it| it.name)),
-        "list_prompts" => Ok(sorted(client.list::<Prompt>().await?, |it| it.name)),
-        "list_resources" => Ok(sorted(client.list::<Resource>().await?, |it| it.uri)),
+        "list_tools" => Ok(sorted(client.list::<Tool>().await?, |tool| tool.name)),
+        "list_prompts" => Ok(sorted(client.list::<Prompt>().await?, |prompt| prompt.name)),
+        "list_resources" => Ok(sorted(client.list::<Resource>().await?, |resource| resource.uri)),
         "list_templates" => {
-            Ok(sorted(client.list::<ResourceTemplate>().await?, |it| it.uri_template))
+            Ok(sorted(client.list::<ResourceTemplate>().await?, |template| template.uri_template))
         }
         "call" => call(client, step, logs).await,
         "cancel" => cancel(client, step).await,
@@ -117,8 +119,8 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
             let texts: Vec<_> = result
                 .contents
                 .into_iter()
-                .filter_map(|it| {
-                    if let ResourceContents::Text(contents) = it {
+                .filter_map(|content| {
+                    if let ResourceContents::Text(contents) = content {
                         Some(contents.text)
                     } else {
                         None
@@ -130,7 +132,7 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
         "prompt" => {
             let result = client.get_prompt(text(step, "name"), arguments(step)).await?;
             let messages = result.messages.iter();
-            Ok(messages.map(|it| json!([it.role, it.content.as_text()])).collect())
+            Ok(messages.map(|message| json!([message.role, message.content.as_text()])).collect())
         }
         "complete" => {
             let target = CompletionTarget::Prompt(text(step, "prompt").to_owned());
@@ -149,9 +151,9 @@ async fn call(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Erro
     }
     let progress = Notes::default();
     let seen = Arc::clone(&progress);
-    let client = client.with_options(|it| {
-        it.raise_on_error = false;
-        it.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
+    let client = client.with_options(|options| {
+        options.raise_on_error = false;
+        options.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
     });
     let result = client.call_tool(text(step, "name"), arguments(step)).await?;
     let mut got = described(&result);
@@ -162,10 +164,11 @@ async fn call(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Erro
 
 fn described(result: &ToolResult) -> Value {
     let kinds = json!(result.content);
-    let types: Vec<_> = kinds.as_array().into_iter().flatten().map(|it| &it["type"]).collect();
-    let image = result.content.iter().find_map(|it| match it {
+    let types: Vec<_> =
+        kinds.as_array().into_iter().flatten().map(|block| &block["type"]).collect();
+    let image = result.content.iter().find_map(|block| match block {
         ContentBlock::Image(image) => {
-            let bytes = STANDARD.decode(&image.data).map_or(0, |it| it.len());
+            let bytes = STANDARD.decode(&image.data).map_or(0, |bytes| bytes.len());
             Some(json!([image.mime_type, bytes]))
         }
         _ => None,
@@ -173,7 +176,7 @@ fn described(result: &ToolResult) -> Value {
     let links: Vec<_> = result
         .content
         .iter()
-        .filter_map(|it| match it {
+        .filter_map(|block| match block {
             ContentBlock::ResourceLink(link) => Some(&link.uri),
             _ => None,
         })
@@ -181,7 +184,7 @@ fn described(result: &ToolResult) -> Value {
     json!({
         "is_error": result.is_error == Some(true),
         "structured": result.structured_content,
-        "data": result.raw_data().map(|it| serde_json::from_str::<Value>(it).expect("JSON")),
+        "data": result.raw_data().map(|data| serde_json::from_str::<Value>(data).expect("JSON")),
         "types": types,
         "text": result.text(),
         "image": image,
@@ -215,8 +218,8 @@ async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
     let before = witnessed(client, step).await?;
     let told = Arc::new(Notify::new());
     let tell = Arc::clone(&told);
-    let observed = client.with_options(|it| {
-        it.on_progress = Some(Arc::new(move |_| tell.notify_one()));
+    let observed = client.with_options(|options| {
+        options.on_progress = Some(Arc::new(move |_| tell.notify_one()));
     });
     // Progress shows that the handler runs. A server that counts no cancelled calls need not report any.
     let limit = Duration::from_millis(if before.is_some() { 5000 } else { 300 });

@@ -131,9 +131,12 @@ pub(crate) fn add_to(server: Server) -> Server {
             if mood == Mood::Loud { "MIND THE GAP" } else { "mind the gap" }
         })
         .tool("traced", |ctx: Context| async move {
-            let meta =
-                ctx.request().meta.map(|it| serde_json::from_str::<Value>(it.get())).transpose()?;
-            let trace = meta.as_ref().and_then(|it| it["traceparent"].as_str());
+            let meta = ctx
+                .request()
+                .meta
+                .map(|meta| serde_json::from_str::<Value>(meta.get()))
+                .transpose()?;
+            let trace = meta.as_ref().and_then(|meta| meta["traceparent"].as_str());
             Ok::<_, ToolError>(trace.unwrap_or_default().to_owned())
         })
         .method("acme/echo", |Echo { text }: Echo| async move { Json(json!({"echo": text})) });
@@ -190,7 +193,7 @@ fn told(server: Server) -> Server {
 async fn form(ctx: Context) -> Result<String, ToolError> {
     let Form { email, copies, size, marks, paper } = ctx.elicit("Fill this in").await?;
     let size = if matches!(size, Size::L) { "l" } else { "s" };
-    let marks: Vec<_> = marks.iter().map(|it| format!("{it:?}").to_lowercase()).collect();
+    let marks: Vec<_> = marks.iter().map(|mark| format!("{mark:?}").to_lowercase()).collect();
     Ok(format!("{email} {copies} {size} {} {paper}", marks.join(" ")))
 }
 
@@ -217,8 +220,8 @@ async fn delegate(ctx: Context) -> Result<String, ToolError> {
     request.tools = Some(vec![add]);
     request.model_preferences = Some(preferences);
     let result = ctx.ask(ask::sample(request)).await?;
-    let types = result.content.iter().map(|it| json!(it)["type"].clone());
-    Ok(types.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
+    let types = result.content.iter().map(|block| json!(block)["type"].clone());
+    Ok(types.filter_map(|kind| kind.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
 }
 
 async fn gate() -> Result<String, ToolError> {

@@ -117,10 +117,10 @@ async fn main() -> Result<(), Error> {
     }
     let server = Server::new("interop")
         .version("1.0.0")
-        .options(|it| {
-            it.http.legacy_sse = true;
-            it.page_size = 7;
-            it.list_ttl = Duration::from_secs(7);
+        .options(|options| {
+            options.http.legacy_sse = true;
+            options.page_size = 7;
+            options.list_ttl = Duration::from_secs(7);
         })
         .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
         .tool("echo", |Echo { text }: Echo| async move { text })

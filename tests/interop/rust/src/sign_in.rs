@@ -26,7 +26,8 @@ async fn sign_in(job: &Value) -> Result<(), Box<dyn StdError>> {
     let [url, tool] = ["url", "tool"].map(|name| job[name].as_str().unwrap_or_default());
     let auth =
         OAuth::new(|oauth| oauth.on_redirect = Some(Arc::new(|page| Box::pin(follow(page)))));
-    let builder = Client::builder(Target::url(url)?).options(|it| it.auth = Some(auth.into()));
+    let builder =
+        Client::builder(Target::url(url)?).options(|options| options.auth = Some(auth.into()));
     let client = builder.connect().await?;
     let tools = client.list::<Tool>().await?.len();
     let text = client.call_tool(tool, ()).await?.text();
@@ -39,7 +40,7 @@ async fn sign_in(job: &Value) -> Result<(), Box<dyn StdError>> {
 async fn follow(page: String) -> Result<String, Error> {
     let program = ["tests/interop/protected/follow.py", &page];
     let done = tokio::process::Command::new("python3").args(program).output().await;
-    let done = done.map_err(|it| Error::misuse(it.to_string()))?;
+    let done = done.map_err(|error| Error::misuse(error.to_string()))?;
     match done.status.success() {
         true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
         false => Err(Error::misuse(String::from_utf8_lossy(&done.stderr))),

@@ -77,8 +77,10 @@ impl Documents {
         unix: u64,
     ) -> Result<Found, OAuthError> {
         if id.starts_with("https://") {
-            if let Some(document) = self.kept.get(&id.to_owned()).filter(|it| unix < it.expires) {
-                return document.client.clone().map(|it| Found::Client(Box::new(it)));
+            if let Some(document) =
+                self.kept.get(&id.to_owned()).filter(|document| unix < document.expires)
+            {
+                return document.client.clone().map(|client| Found::Client(Box::new(client)));
             }
             let request = document_request(id)?;
             if self.fetching >= MAX_FETCHING {
@@ -94,7 +96,7 @@ impl Documents {
                     false,
                 )
             })?;
-        Client::new(id.to_owned(), secret, metadata).map(|it| Found::Client(Box::new(it)))
+        Client::new(id.to_owned(), secret, metadata).map(|client| Found::Client(Box::new(client)))
     }
 
     /// Takes the document of a client. A failure is kept for a short time. While its server is away, the last document counts.
@@ -104,22 +106,22 @@ impl Documents {
             Ok(answer) => answer.status.is_server_error(),
             Err(error) => matches!(error, FetchError::TimedOut(_) | FetchError::Connection(_)),
         };
-        let failed = |it: &FetchError| {
-            let reason = format!("the client metadata document can't be used: {id}: {it}");
+        let failed = |error: &FetchError| {
+            let reason = format!("the client metadata document can't be used: {id}: {error}");
             match is_away {
                 true => unavailable(reason),
                 false => OAuthError::client(reason, false),
             }
         };
         let client = answer.as_ref().map_err(failed).and_then(|answer| {
-            let document = answer.document().map_err(|it| failed(&it))?;
+            let document = answer.document().map_err(|error| failed(&error))?;
             Client::of_document(id, &document)
         });
         let kept = match (&client, answer) {
             (Ok(_), Ok(answer)) => max_age(answer).clamp(KEPT.0, KEPT.1),
             _ => KEPT_FAILURE,
         };
-        let former = self.kept.remove(&id.to_owned()).map(|it| it.client);
+        let former = self.kept.remove(&id.to_owned()).map(|document| document.client);
         let client = match (client, former) {
             (Err(_), Some(Ok(former))) if is_away => Ok(former),
             (client, _) => client,
@@ -137,7 +139,7 @@ pub(super) fn register(
     at: &Moment,
 ) -> Result<serde_json::Value, OAuthError> {
     let (_, body) = registration::register(request, at, |metadata, secret| {
-        if let Some(refused) = metadata.redirect_uris.iter().find(|it| !allows(it)) {
+        if let Some(refused) = metadata.redirect_uris.iter().find(|uri| !allows(uri)) {
             let reason = format!(
                 "this server does not allow the redirect URL {refused:?}; unless its operator allows others, the scheme is \
                  https, http on loopback, a domain name in reverse such as com.example.app, or that of a known client"
@@ -176,20 +178,23 @@ pub(super) fn short_id(id: &str) -> String {
 /// Returns the request for a document. The host connects to public addresses only.
 fn document_request(id: &str) -> Result<FetchRequest, OAuthError> {
     let invalid = |reason: String| OAuthError::client(reason, false);
-    let path = id.strip_prefix("https://").and_then(|it| it.split_once('/')).map(|(_, path)| path);
-    let has_dots = |path: &str| path.split(['/', '?']).any(|it| it == "." || it == "..");
-    if id.len() > MAX_ID || path.is_none_or(|it| it.is_empty() || has_dots(it)) {
+    let path =
+        id.strip_prefix("https://").and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
+    let has_dots =
+        |path: &str| path.split(['/', '?']).any(|segment| segment == "." || segment == "..");
+    if id.len() > MAX_ID || path.is_none_or(|path| path.is_empty() || has_dots(path)) {
         return Err(invalid("a client_id that is a URL needs a path without dot segments".into()));
     }
-    let mut request =
-        FetchRequest::get(id, MAX_DOCUMENT).map_err(|it| invalid(format!("client_id: {it}")))?;
+    let mut request = FetchRequest::get(id, MAX_DOCUMENT)
+        .map_err(|error| invalid(format!("client_id: {error}")))?;
     request.reach = Reach::Public;
     Ok(request)
 }
 
 /// Returns the seconds for which a response may be kept, 0 if it does not say.
 fn max_age(answer: &FetchResponse) -> u64 {
-    let control = answer.headers.get(http::header::CACHE_CONTROL).and_then(|it| it.to_str().ok());
+    let control =
+        answer.headers.get(http::header::CACHE_CONTROL).and_then(|value| value.to_str().ok());
     let mut parts = control.unwrap_or_default().split(',').map(str::trim);
-    parts.find_map(|it| it.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
+    parts.find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok()).unwrap_or(0)
 }

@@ -53,7 +53,10 @@ impl OAuthEndpoint {
 
     /// Returns the URL of the resource; the issuer is the URL of the MCP endpoint.
     pub(super) fn url(self, issuer: &str) -> String {
-        let suffix = ENDPOINTS.iter().find(|(_, it)| *it == self).map_or("", |(suffix, _)| suffix);
+        let suffix = ENDPOINTS
+            .iter()
+            .find(|(_, endpoint)| *endpoint == self)
+            .map_or("", |(suffix, _)| suffix);
         format!("{issuer}{suffix}")
     }
 

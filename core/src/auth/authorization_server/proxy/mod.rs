@@ -145,7 +145,7 @@ impl OAuthProxy {
         keys: &[K],
         seed: &[u8],
     ) -> Self {
-        let secret = provider.client_secret.as_ref().filter(|it| is_long(it));
+        let secret = provider.client_secret.as_ref().filter(|secret| is_long(secret));
         let name = provider.name();
         let sealer = match (keys, secret) {
             ([], Some(secret)) => Sealer::new([Sha256::digest(secret.expose())], name),
@@ -249,7 +249,8 @@ impl OAuthProxy {
     }
 
     fn step(&self, request: Option<ProxyRequest>, outcome: Outcome) -> ProxyStep {
-        let for_programs = request.as_ref().is_some_and(|it| it.endpoint.is_for_programs());
+        let for_programs =
+            request.as_ref().is_some_and(|request| request.endpoint.is_for_programs());
         self.step_for(request, for_programs, outcome)
     }
 
@@ -330,7 +331,7 @@ impl OAuthProxy {
         let Some(all) = &self.allowed_redirects else { return is_of_client(uri) };
         all.iter().any(|allowed| match allowed.strip_suffix('*') {
             Some(start) => {
-                is_below(uri, start) || without_port(uri).is_some_and(|it| is_below(&it, start))
+                is_below(uri, start) || without_port(uri).is_some_and(|uri| is_below(&uri, start))
             }
             None => is_same_redirect(allowed, uri),
         })

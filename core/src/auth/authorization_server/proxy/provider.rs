@@ -165,8 +165,8 @@ impl Provider {
             let missing = |name: &str| FetchError::Url(format!("its metadata have no {name}"));
             let methods = metadata.token_endpoint_auth_methods_supported;
             // The default of RFC 8414, section 2.
-            let uses_basic = methods.is_none_or(|it| {
-                let has = |name: &str| it.iter().any(|it| it == name);
+            let uses_basic = methods.is_none_or(|methods| {
+                let has = |name: &str| methods.iter().any(|method| method == name);
                 has("client_secret_basic") && !has("client_secret_post")
             });
             Ok(Endpoints {
@@ -182,7 +182,7 @@ impl Provider {
             })
         };
         let endpoints = answer.as_ref().map_err(Clone::clone).and_then(read);
-        let failed = |it: FetchError| format!("the provider {issuer} can't be used: {it}");
+        let failed = |error: FetchError| format!("the provider {issuer} can't be used: {error}");
         self.endpoints = Some(endpoints.map_err(failed)?);
         self.refresh = unix + METADATA_LIFE;
         Ok(())
@@ -200,7 +200,7 @@ impl Provider {
             ProviderPlace::Issuer(issuer) => issuer,
             ProviderPlace::Fixed(endpoints) => &endpoints.authorization_endpoint,
         };
-        WebUrl::parse(url).map_or_else(|_| String::new(), |it| it.authority())
+        WebUrl::parse(url).map_or_else(|_| String::new(), |url| url.authority())
     }
 
     /// Returns the URL at which the user signs in.
@@ -222,7 +222,7 @@ impl Provider {
             ("code_challenge", challenge),
             ("code_challenge_method", "S256"),
         ];
-        if scope.split(' ').any(|it| it == "openid") {
+        if scope.split(' ').any(|name| name == "openid") {
             fields.push(("nonce", nonce));
         }
         fields.extend(self.settings.params.iter().map(|(name, value)| (&**name, &**value)));
@@ -307,7 +307,7 @@ impl Provider {
         };
         let own = &*self.settings.client_id;
         let is_audience = match claims.get("aud") {
-            Some(Value::Array(all)) => all.iter().any(|it| it.as_str() == Some(own)),
+            Some(Value::Array(all)) => all.iter().any(|audience| audience.as_str() == Some(own)),
             one => one.and_then(Value::as_str) == Some(own),
         };
         if !is_issuer {
@@ -319,11 +319,11 @@ impl Provider {
         if claims
             .get("exp")
             .and_then(Value::as_u64)
-            .is_none_or(|it| it.saturating_add(jwt::LEEWAY) < unix)
+            .is_none_or(|expires| expires.saturating_add(jwt::LEEWAY) < unix)
         {
             return failed("has expired");
         }
-        if nonce.is_some_and(|it| text("nonce") != Some(it)) {
+        if nonce.is_some_and(|nonce| text("nonce") != Some(nonce)) {
             return failed("is of another sign-in");
         }
         Some(self.user(claims))
@@ -334,15 +334,15 @@ impl Provider {
         &self,
         answer: &Result<FetchResponse, FetchError>,
     ) -> Result<User, ProviderError> {
-        let failed = |it: &FetchError| {
-            ProviderError::Failed(format!("the userinfo endpoint of the provider: {it}"))
+        let failed = |error: &FetchError| {
+            ProviderError::Failed(format!("the userinfo endpoint of the provider: {error}"))
         };
         let answer = answer.as_ref().map_err(failed)?;
         // Not 403, by which some providers limit the rate of requests.
         if answer.status.as_u16() == 401 {
             return Err(ProviderError::Refused("the provider no longer accepts its token".into()));
         }
-        self.user(answer.document().map_err(|it| failed(&it))?)
+        self.user(answer.document().map_err(|error| failed(&error))?)
     }
 
     fn user(&self, mut claims: Map<String, Value>) -> Result<User, ProviderError> {
@@ -357,7 +357,8 @@ impl Provider {
         claims.retain(|name, value| !TOKEN_CLAIMS.contains(&&**name) && !value.is_null());
         if Value::Object(claims.clone()).to_string().len() > MAX_CLAIMS {
             claims.retain(|name, value| {
-                SHORT_CLAIMS.contains(&&**name) && value.as_str().is_none_or(|it| it.len() < 256)
+                SHORT_CLAIMS.contains(&&**name)
+                    && value.as_str().is_none_or(|text| text.len() < 256)
             });
         }
         if let ProviderPlace::Issuer(issuer) = &self.settings.place {
@@ -388,8 +389,8 @@ impl Provider {
 impl ProviderTokens {
     /// Reads the answer of the token endpoint. Some providers answer errors with status 200.
     pub(super) fn read(answer: &Result<FetchResponse, FetchError>) -> Result<Self, ProviderError> {
-        let failed = |it: &FetchError| {
-            ProviderError::Failed(format!("the token endpoint of the provider: {it}"))
+        let failed = |error: &FetchError| {
+            ProviderError::Failed(format!("the token endpoint of the provider: {error}"))
         };
         let answer = answer.as_ref().map_err(failed)?;
         let body: Value = match answer.json() {
@@ -413,7 +414,7 @@ impl ProviderTokens {
         let text = |name: &str| {
             body.get(name)
                 .and_then(Value::as_str)
-                .filter(|it| !it.is_empty())
+                .filter(|value| !value.is_empty())
                 .map(ToOwned::to_owned)
         };
         let Some(access_token) = text("access_token") else {
@@ -435,5 +436,5 @@ impl ProviderTokens {
 
 /// Returns the printable start of a string from the provider.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|it| it.is_ascii_graphic() || *it == ' ').take(200).collect()
+    text.chars().filter(|letter| letter.is_ascii_graphic() || *letter == ' ').take(200).collect()
 }

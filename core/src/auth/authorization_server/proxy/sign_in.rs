@@ -61,7 +61,7 @@ impl OAuthProxy {
         let issuer = &*request.issuer;
         let form = Form::of_query(&request.request)?;
         let id = form.require("client_id").map_err(shown)?;
-        let client = self.client(id, request, at.unix).map_err(|it| match it {
+        let client = self.client(id, request, at.unix).map_err(|error| match error {
             Interruption::Refused(error) => shown(error),
             other => other,
         })?;
@@ -99,13 +99,17 @@ impl OAuthProxy {
         self.check_redirect(&sign_in.request.redirect)?;
         let headers = &request.request.headers;
         // Only the page that this browser got may decide, not one of another site. A button that is pressed twice decides twice.
-        let is_own_cookie = cookie(headers, issuer, &sign_in.id).is_some_and(|it| {
-            is_equal(it.as_bytes(), sign_in.id.as_bytes())
-                || self.open_approved(it, issuer).is_some_and(|it| it.id == sign_in.id)
+        let is_own_cookie = cookie(headers, issuer, &sign_in.id).is_some_and(|cookie| {
+            is_equal(cookie.as_bytes(), sign_in.id.as_bytes())
+                || self
+                    .open_approved(cookie, issuer)
+                    .is_some_and(|approved| approved.id == sign_in.id)
         });
-        let is_own_origin = headers.get(header::ORIGIN).is_none_or(|it| {
-            let origin = it.to_str().ok().and_then(|it| WebUrl::parse(it).ok());
-            origin.is_some_and(|it| WebUrl::parse(issuer).is_ok_and(|own| own.has_origin_of(&it)))
+        let is_own_origin = headers.get(header::ORIGIN).is_none_or(|value| {
+            let origin = value.to_str().ok().and_then(|text| WebUrl::parse(text).ok());
+            origin.is_some_and(|origin| {
+                WebUrl::parse(issuer).is_ok_and(|own| own.has_origin_of(&origin))
+            })
         });
         if !is_own_cookie || !is_own_origin {
             return Err(shown(OAuthError::new(
@@ -139,8 +143,8 @@ impl OAuthProxy {
         let form = Form::of_query(&request.request).map_err(shown)?;
         let state = form.require("state").map_err(shown)?;
         let sign_in = cookie(&request.request.headers, issuer, state)
-            .and_then(|it| self.open_approved(it, issuer))
-            .filter(|it| at.unix < it.expires);
+            .and_then(|cookie| self.open_approved(cookie, issuer))
+            .filter(|sign_in| at.unix < sign_in.expires);
         let sign_in = sign_in.ok_or_else(|| {
             let reason = "this sign-in is not known to the browser, or took longer than 10 minutes; start again in the program";
             shown(OAuthError::new("invalid_request", reason))
@@ -162,7 +166,8 @@ impl OAuthProxy {
             return Ok(sign_in.end(issuer, Err(&error)));
         }
         if let Some(code) = form.get("error").map_err(shown)? {
-            let known = KNOWN_ERRORS.into_iter().find(|it| *it == code).unwrap_or("access_denied");
+            let known =
+                KNOWN_ERRORS.into_iter().find(|known| *known == code).unwrap_or("access_denied");
             let text = form.get("error_description").map_err(shown)?.unwrap_or(code);
             let text = format!("the provider answered: {}", printable(text));
             return Ok(sign_in.end(issuer, Err(&OAuthError::new(known, text))));
@@ -175,7 +180,7 @@ impl OAuthProxy {
             ("code_verifier", &*sign_in.verifier),
         ];
         let fetch = self.provider.token_request(endpoints, &fields);
-        let fetch = fetch.map_err(|it| server_error(it.to_string()))?;
+        let fetch = fetch.map_err(|error| server_error(error.to_string()))?;
         let flow = Waits::Tokens(issuer.to_owned(), Box::new(sign_in));
         Err(Interruption::Fetch(Box::new(fetch), flow))
     }
@@ -196,8 +201,8 @@ impl OAuthProxy {
             Some(Err(error)) => Ok(self.fail(&issuer, &sign_in, &error, at.unix)),
             None => {
                 let endpoints = self.provider.last_endpoints();
-                let asked =
-                    endpoints.and_then(|it| Provider::user_request(it, &tokens.access_token));
+                let asked = endpoints
+                    .and_then(|endpoints| Provider::user_request(endpoints, &tokens.access_token));
                 let Some(fetch) = asked else {
                     let reason = "the provider issued no identity token; add the scope openid";
                     return Ok(self.fail(
@@ -303,7 +308,7 @@ impl OAuthProxy {
 
     fn open_sign_in(&self, sealed: &str, issuer: &str, unix: u64) -> Result<SignIn, Interruption> {
         let sign_in = self.sealer.open(Use::SignIn, issuer, sealed);
-        sign_in.filter(|it: &SignIn| unix < it.expires).ok_or_else(|| {
+        sign_in.filter(|sign_in: &SignIn| unix < sign_in.expires).ok_or_else(|| {
             let reason = "the sign-in took longer than 10 minutes, or was changed; start again in the program";
             shown(OAuthError::new("invalid_request", reason))
         })
@@ -377,7 +382,7 @@ fn read_request(
     issuer: &str,
 ) -> Result<AuthorizationRequest, OAuthError> {
     let mut asked = AuthorizationRequest::read(form, client, redirect)?;
-    let is_own = |it: &String| it.trim_end_matches('/') == issuer.trim_end_matches('/');
+    let is_own = |resource: &String| resource.trim_end_matches('/') == issuer.trim_end_matches('/');
     if !asked.resource.as_ref().is_none_or(is_own) {
         return Err(OAuthError::new("invalid_target", format!("resource must be {issuer}")));
     }
@@ -426,18 +431,18 @@ fn displayed(name: &str) -> String {
 /// Returns the value of the cookie of a sign-in.
 fn cookie<'a>(headers: &'a HeaderMap, issuer: &str, id: &str) -> Option<&'a str> {
     let name = cookie_name(issuer, id)?;
-    let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
-    all.flat_map(|it| it.split(';'))
-        .filter_map(|it| it.trim().split_once('='))
-        .find(|(it, _)| *it == name)
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|cookies| cookies.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| *key == name)
         .map(|(_, value)| value)
-        .filter(|it| !it.is_empty())
+        .filter(|value| !value.is_empty())
 }
 
 /// Returns the name of the cookie of a sign-in, so that several can go on in one browser. With https no other host can set it.
 fn cookie_name(issuer: &str, id: &str) -> Option<String> {
-    let is_name = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
-    let start = id.get(..8).filter(|it| it.bytes().all(is_name))?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let start = id.get(..8).filter(|start| start.bytes().all(is_name))?;
     let prefix = if is_https(issuer) { "__Host-" } else { "" };
     Some(format!("{prefix}gudgeon_sign_in_{start}"))
 }

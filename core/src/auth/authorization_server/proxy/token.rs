@@ -33,7 +33,8 @@ impl OAuthProxy {
         }
         let client = self.authenticate(&form, at, request)?;
         let issuer = &*request.issuer;
-        let is_own = |it: &str| it.trim_end_matches('/') == issuer.trim_end_matches('/');
+        let is_own =
+            |resource: &str| resource.trim_end_matches('/') == issuer.trim_end_matches('/');
         if !resource(&form)?.is_none_or(is_own) {
             let reason = format!("resource must be {issuer}");
             return Err(OAuthError::new("invalid_target", reason).into());
@@ -83,7 +84,7 @@ impl OAuthProxy {
         if !self.allows_redirect(&code.redirect_uri) {
             return refused("this server does not allow the client's redirect URL any more");
         }
-        if form.get("redirect_uri")?.is_some_and(|it| it != code.redirect_uri) {
+        if form.get("redirect_uri")?.is_some_and(|uri| uri != code.redirect_uri) {
             return refused("redirect_uri is another one than in the authorization request");
         }
         if !is_equal(pkce::challenge(verifier).as_bytes(), code.challenge.as_bytes()) {
@@ -209,7 +210,8 @@ impl OAuthProxy {
         self.endpoints(at.unix)?;
         let client = self.authenticate(&form, at, request)?;
         let found = tokens::grant_of(&self.sealer, &request.issuer, form.require("token")?);
-        let Some((grant, credential)) = found.filter(|(it, _)| it.client == short_id(&client.id))
+        let Some((grant, credential)) =
+            found.filter(|(grant, _)| grant.client == short_id(&client.id))
         else {
             return Ok(Response::empty(StatusCode::OK));
         };

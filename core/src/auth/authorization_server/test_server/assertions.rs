@@ -50,7 +50,7 @@ impl TestServer {
                 return Err(refused("the assertion was issued to another client").into());
             }
             let granted = scopes::parse(jwt.text("scope").unwrap_or_default());
-            if requested.as_ref().is_some_and(|it| !it.is_subset(&granted)) {
+            if requested.as_ref().is_some_and(|scopes| !scopes.is_subset(&granted)) {
                 let reason = "scope has more than the identity provider granted";
                 return Err(OAuthError::new("invalid_scope", reason).into());
             }
@@ -60,7 +60,7 @@ impl TestServer {
             if !jwt.has_audience(&[&self.issuer, &endpoint]) {
                 return Err(refused("the assertion is for another authorization server").into());
             }
-            let client = asked.client.as_ref().map_or(subject, |it| &it.id);
+            let client = asked.client.as_ref().map_or(subject, |client| &client.id);
             let resource = resource(asked.form)?.map(ToOwned::to_owned);
             grant(asked, subject, client, requested.unwrap_or_default(), resource)
         };
@@ -90,7 +90,7 @@ impl TestServer {
         if issuer == self.issuer {
             return Ok(jwt.verify(&self.keys.public(), at.unix).map_err(refused)?);
         }
-        let unusable = |it: crate::auth::fetch::FetchError| refused(&it.to_string());
+        let unusable = |error: crate::auth::fetch::FetchError| refused(&error.to_string());
         if is_first
             && matches!(self.trusted.keys(issuer), Ok(Found::Keys(keys)) if !jwt.has_key_in(keys))
         {

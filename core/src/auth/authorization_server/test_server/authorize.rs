@@ -29,9 +29,9 @@ impl TestServer {
         // Without a registered redirect URL, the browser stays here.
         let redirect = Redirect::read(&form, &client).map_err(shown)?;
         let read = AuthorizationRequest::read(&form, &client, redirect.clone());
-        let read = read.and_then(|it| {
-            self.check_target(&it.scopes, it.resource.as_deref())?;
-            Ok(it)
+        let read = read.and_then(|request| {
+            self.check_target(&request.scopes, request.resource.as_deref())?;
+            Ok(request)
         });
         let request = match read {
             Ok(request) => request,

@@ -152,7 +152,8 @@ impl AuthorizationServerOptions {
             resources: given.texts("resources")?,
             clients: given.list("clients")?,
             client_documents: sorted(
-                documents.map(|(url, it)| (url, Some(it).filter(|it| !it.is_null()))),
+                documents
+                    .map(|(url, document)| (url, Some(document).filter(|value| !value.is_null()))),
             ),
             registration: given.flag("registration", true)?,
             consent: consents[given.choice("consent", &["automatic", "page", "deny"])?],
@@ -182,10 +183,10 @@ impl AuthorizationServerOptions {
             return Err(wrong("expires_in", &format!("at most {MAX_LIFE} seconds")));
         }
         for issuer in &self.trusted_issuers {
-            check_url(issuer).map_err(|it| wrong("trusted_issuers", &it))?;
+            check_url(issuer).map_err(|error| wrong("trusted_issuers", &error))?;
         }
         for url in self.client_documents.keys() {
-            check_url(url).map_err(|it| wrong("client_documents", &it))?;
+            check_url(url).map_err(|error| wrong("client_documents", &error))?;
         }
         self.faults.check()
     }
@@ -218,7 +219,7 @@ fn client(given: Value) -> Result<Client, Error> {
     if id.is_empty() {
         return Err(invalid("client_id must not be empty"));
     }
-    Client::new(id.clone(), secret, metadata).map_err(|it| invalid(&it.description))
+    Client::new(id.clone(), secret, metadata).map_err(|error| invalid(&error.description))
 }
 
 impl TokenOptions {

@@ -63,7 +63,7 @@ impl AuthFaults {
         let mut given = Given::of("faults: ", given)?;
         let mut errors = Vec::new();
         for (name, count) in given.object("errors")? {
-            let count = count.as_u64().and_then(|it| u32::try_from(it).ok());
+            let count = count.as_u64().and_then(|count| u32::try_from(count).ok());
             let wrong = || Error::misuse(format!("faults: errors: {name} must be a number"));
             errors.push((name.clone(), count.ok_or_else(wrong)?));
         }
@@ -91,8 +91,9 @@ impl AuthFaults {
         if self.metadata_bytes > MAX_PADDING {
             return wrong(format!("{} is at most {MAX_PADDING}", option_name("metadata_bytes")));
         }
-        let is_known = |it: &str| it == METADATA || ENDPOINTS.iter().any(|(name, _)| *name == it);
-        match self.errors.keys().find(|it| !is_known(it)) {
+        let is_known =
+            |key: &str| key == METADATA || ENDPOINTS.iter().any(|(name, _)| *name == key);
+        match self.errors.keys().find(|key| !is_known(key)) {
             Some(name) => wrong(format!(
                 "errors has no endpoint {name:?}; the endpoints are metadata, authorize, token, register, jwks, introspect and revoke"
             )),
@@ -102,9 +103,9 @@ impl AuthFaults {
 
     /// Returns whether this request is answered with status 500, and counts it.
     pub(super) fn takes_error(&mut self, path: &str) -> bool {
-        let found = ENDPOINTS.iter().find(|(_, it)| *it == path).map(|(name, _)| *name);
+        let found = ENDPOINTS.iter().find(|(_, known)| *known == path).map(|(name, _)| *name);
         let name = found.or_else(|| path.starts_with("/.well-known/").then_some(METADATA));
-        let left = name.and_then(|it| self.errors.get_mut(it)).filter(|it| **it > 0);
-        left.map(|it| *it -= 1).is_some()
+        let left = name.and_then(|name| self.errors.get_mut(name)).filter(|count| **count > 0);
+        left.map(|count| *count -= 1).is_some()
     }
 }

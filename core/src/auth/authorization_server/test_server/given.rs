@@ -44,7 +44,7 @@ impl Given {
     pub(super) fn value(&mut self, name: &str) -> Option<Value> {
         self.known.push(self.shown(name));
         let key = if self.is_snake { name.to_owned() } else { camel_case(name) };
-        self.members.shift_remove(&key).filter(|it| !it.is_null())
+        self.members.shift_remove(&key).filter(|value| !value.is_null())
     }
 
     fn shown(&self, name: &str) -> String {
@@ -91,13 +91,13 @@ impl Given {
     /// Takes a number of seconds. One that no duration has becomes the longest, which no option accepts.
     pub(super) fn duration(&mut self, name: &str, default: Duration) -> Result<Duration, Error> {
         let seconds = self.number(name)?.map(Duration::try_from_secs_f64);
-        Ok(seconds.map_or(default, |it| it.unwrap_or(Duration::MAX)))
+        Ok(seconds.map_or(default, |duration| duration.unwrap_or(Duration::MAX)))
     }
 
     /// Takes one of these words, and returns its place among them. Default: the first.
     pub(super) fn choice(&mut self, name: &str, words: &[&str]) -> Result<usize, Error> {
         let Some(given) = self.text(name)? else { return Ok(0) };
-        let found = words.iter().position(|it| *it == given);
+        let found = words.iter().position(|word| *word == given);
         found.ok_or_else(|| self.wrong(name, &format!("one of {}", words.join(", "))))
     }
 

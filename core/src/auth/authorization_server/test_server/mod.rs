@@ -113,9 +113,9 @@ impl TestServer {
         let mut clients = Clients::new(config.take_clients()?);
         for (url, document) in &config.client_documents {
             if let Some(document) = document {
-                clients.add_document(url, document).map_err(|it| {
+                clients.add_document(url, document).map_err(|error| {
                     let name = option_name("client_documents");
-                    Error::misuse(format!("{name}: {url}: {}", it.description))
+                    Error::misuse(format!("{name}: {url}: {}", error.description))
                 })?;
             }
         }
@@ -204,16 +204,16 @@ impl TestServer {
             None | Some(Value::Null) => None,
             Some(Value::String(thumbprint)) => Some(thumbprint),
             Some(key) => {
-                let wrong = |it: &dyn fmt::Display| {
-                    Error::misuse(format!("token(): {}: {it}", option_name("dpop_key")))
+                let wrong = |error: &dyn fmt::Display| {
+                    Error::misuse(format!("token(): {}: {error}", option_name("dpop_key")))
                 };
-                Some(Jwk::read(&key).map_err(|it| wrong(&it))?.thumbprint())
+                Some(Jwk::read(&key).map_err(|error| wrong(&error))?.thumbprint())
             }
         };
         let grant = Grant {
             client_id: params.client_id,
             subject: params.subject.unwrap_or_else(|| self.config.subject.clone()),
-            scopes: params.scopes.iter().flat_map(|it| scopes::parse(it)).collect(),
+            scopes: params.scopes.iter().flat_map(|scope| scopes::parse(scope)).collect(),
             resource: params.audience,
             nonce: None,
             key,
@@ -349,7 +349,7 @@ impl TestServer {
                 OAuthError::client(reason, false)
             };
             let answer = answer.as_ref().map_err(failed)?;
-            let document = answer.document().map_err(|it| failed(&it))?;
+            let document = answer.document().map_err(|error| failed(&error))?;
             return self.clients.add_document(url, &document);
         }
         self.trusted.take(url, answer).map(drop)
@@ -362,12 +362,12 @@ impl TestServer {
         resource: Option<&str>,
     ) -> Result<(), OAuthError> {
         let is_offered =
-            |it: &String| self.config.scopes.as_ref().is_none_or(|all| all.contains(it));
-        if let Some(scope) = requested.iter().find(|it| !is_offered(it)) {
+            |scope: &String| self.config.scopes.as_ref().is_none_or(|all| all.contains(scope));
+        if let Some(scope) = requested.iter().find(|scope| !is_offered(scope)) {
             return Err(OAuthError::new("invalid_scope", format!("there is no scope {scope:?}")));
         }
         match (resource, &self.config.resources) {
-            (Some(resource), Some(all)) if !all.iter().any(|it| it == resource) => {
+            (Some(resource), Some(all)) if !all.iter().any(|known| known == resource) => {
                 Err(OAuthError::new("invalid_target", "there is no such resource"))
             }
             _ => Ok(()),

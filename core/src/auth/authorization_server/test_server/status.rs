@@ -14,13 +14,13 @@ impl TestServer {
     pub(super) fn introspect(&mut self, at: &Moment, request: &Request) -> Outcome {
         let form = Form::of_body(request)?;
         let client = self.authenticated(at, request, &form)?;
-        if !client.is_some_and(|it| it.is_confidential()) {
+        if !client.is_some_and(|client| client.is_confidential()) {
             return Err(
                 OAuthError::client("introspection needs a client with credentials", true).into()
             );
         }
         let token = form.require("token")?;
-        let claims = self.tokens.active(token, at.unix, |it| self.grants.is_valid(it));
+        let claims = self.tokens.active(token, at.unix, |grant| self.grants.is_valid(grant));
         let answer = match claims {
             Some(claims) => {
                 let mut answer = claims.clone();
@@ -42,7 +42,7 @@ impl TestServer {
             client.ok_or_else(|| OAuthError::client("the request names no client", false))?;
         let token = form.require("token")?;
         self.tokens.revoke(token, &client.id);
-        let found = self.grants.of_token(token).filter(|(_, it)| it.client_id == client.id);
+        let found = self.grants.of_token(token).filter(|(_, grant)| grant.client_id == client.id);
         if let Some((id, _)) = found {
             self.grants.revoke(id);
         }

@@ -52,7 +52,7 @@ fn a_client_registers_itself() {
     let (_, client) = read(&world.send(&post_json("/register", &confidential)));
     assert_eq!(client["token_endpoint_auth_method"], "client_secret_basic");
     assert_eq!(client["client_secret_expires_at"], 0);
-    assert!(client["client_secret"].as_str().is_some_and(|it| it.len() >= 32));
+    assert!(client["client_secret"].as_str().is_some_and(|secret| secret.len() >= 32));
     for (body, code) in [
         (json!({}), "invalid_redirect_uri"),
         (json!({ "redirect_uris": ["http://evil.example/"] }), "invalid_redirect_uri"),
@@ -278,7 +278,7 @@ fn requests_are_recorded_without_secrets() {
 fn options_that_can_not_work_are_refused() {
     let new = |options: Value| {
         let key = generate_key().unwrap();
-        let made = parsed(&options).and_then(|it| TestServer::new(ISSUER, it, &key));
+        let made = parsed(&options).and_then(|config| TestServer::new(ISSUER, config, &key));
         made.unwrap_err().to_string()
     };
     for (options, reason) in [

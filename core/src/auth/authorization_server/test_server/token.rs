@@ -66,7 +66,7 @@ impl TestServer {
         let form = Form::of_body(request)?;
         let client = self.authenticated(at, request, &form)?;
         let grant_type = form.require("grant_type")?;
-        if client.as_ref().is_some_and(|it| !it.may_use(grant_type)) {
+        if client.as_ref().is_some_and(|client| !client.may_use(grant_type)) {
             let reason = "the client is not registered for this grant_type";
             return Err(OAuthError::new("unauthorized_client", reason).into());
         }
@@ -129,7 +129,7 @@ impl TestServer {
             id,
             at.unix,
         );
-        let mut grant = redeemed.map_err(|it| match it {
+        let mut grant = redeemed.map_err(|error| match error {
             CodeError::Refused(error) => error,
             CodeError::Reused(tokens) => {
                 self.grants.revoke(tokens);
@@ -164,7 +164,7 @@ impl TestServer {
                 let reason = "the refresh token is bound to another key";
                 return Err(OAuthError::new("invalid_dpop_proof", reason).into());
             }
-            if requested.as_ref().is_some_and(|it| !it.is_subset(&grant.scopes)) {
+            if requested.as_ref().is_some_and(|scopes| !scopes.is_subset(&grant.scopes)) {
                 let reason = "scope has more than was granted";
                 return Err(OAuthError::new("invalid_scope", reason).into());
             }
@@ -172,10 +172,10 @@ impl TestServer {
         }
         let next = at.id("refresh token");
         let rotated = self.grants.rotate(token, &client.id, &next);
-        let (id, grant) = rotated.map_err(|it| {
+        let (id, grant) = rotated.map_err(|error| {
             OAuthError::new(
                 "invalid_grant",
-                match it {
+                match error {
                     RefreshError::Unknown => "the refresh token is unknown, or was revoked",
                     RefreshError::OtherClient => "the refresh token was issued to another client",
                     RefreshError::Reused => {

@@ -18,7 +18,8 @@ fn search(
     };
     loop {
         asked.push(request.url.clone());
-        let found = documents.iter().find(|(url, _)| *url == request.url).map(|(_, it)| it);
+        let found =
+            documents.iter().find(|(url, _)| *url == request.url).map(|(_, document)| document);
         let answer = match found {
             Some(Value::Number(status)) => {
                 answer(&request.url, u16::try_from(status.as_u64().unwrap()).unwrap(), "")

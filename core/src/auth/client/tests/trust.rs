@@ -64,7 +64,7 @@ fn turn_away(world: &mut World) {
 fn assert_nothing_was_sent(world: &World) {
     let sent = world.asked.iter().find(|(url, body)| url.starts_with(OTHER) && !body.is_empty());
     assert_eq!(sent, None);
-    assert!(world.opened.iter().all(|it| !it.starts_with(OTHER)));
+    assert!(world.opened.iter().all(|url| !url.starts_with(OTHER)));
 }
 
 #[test]

@@ -91,10 +91,10 @@ impl World {
         Self {
             machine: SignIn::new(MCP, settings),
             store: Store::new(),
-            documents: documents.map(|(url, it)| (url.to_owned(), it)).into(),
+            documents: documents.map(|(url, document)| (url.to_owned(), document)).into(),
             tokens: vec![granted("t1"), granted("t2"), granted("t3"), granted("t4")],
             nonce: None,
-            redirect: |it| it,
+            redirect: |url| url,
             port: 7,
             asked: Vec::new(),
             opened: Vec::new(),
@@ -132,7 +132,7 @@ impl World {
                     self.machine.handle(&moment, Input::Done(id, answer));
                 }
                 Output::Ready(ticket, outcome) => {
-                    ready.push((ticket, outcome.map_err(|it| it.to_string())));
+                    ready.push((ticket, outcome.map_err(|error| error.to_string())));
                 }
                 Output::Unlock => self.locks -= 1,
                 Output::Outcome(outcome) => self.outcomes.push(outcome),
@@ -197,7 +197,7 @@ impl World {
     }
 
     pub(super) fn token(&mut self) -> Option<String> {
-        self.headers().map(|it| it.authorization)
+        self.headers().map(|headers| headers.authorization)
     }
 
     pub(super) fn reject(
@@ -207,7 +207,7 @@ impl World {
         status: u16,
         header: &str,
     ) -> Reply {
-        let generation = self.headers().map(|it| it.generation);
+        let generation = self.headers().map(|headers| headers.generation);
         let challenges = challenge::parse([header]);
         let rejection =
             Rejection { status, challenges, nonce: self.nonce.map(Into::into), generation };

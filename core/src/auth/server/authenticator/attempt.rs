@@ -117,7 +117,7 @@ impl RequestFacts {
     pub(super) fn audiences(&self, configured: Option<&Vec<String>>) -> Option<Vec<String>> {
         match configured {
             Some(configured) => Some(configured.clone()),
-            None => self.place.as_ref().map(|it| audiences(&it.resource)),
+            None => self.place.as_ref().map(|place| audiences(&place.resource)),
         }
     }
 }

@@ -18,7 +18,7 @@ impl Authenticator {
                 _ => continue,
             };
             let issuer = method.issuer();
-            facts.issuers.extend(issuer.filter(|it| !facts.issuers.contains(it)).cloned());
+            facts.issuers.extend(issuer.filter(|issuer| !facts.issuers.contains(issuer)).cloned());
             for scope in scopes {
                 // Not a scope of the resource (Authorization, "Scope Selection Strategy").
                 if scope == "offline_access" && matches!(method, Method::Proxy(_)) {
@@ -30,7 +30,7 @@ impl Authenticator {
             }
         }
         let dpop: Vec<_> = self.dpop().collect();
-        if dpop.iter().any(|it| *it != Dpop::Off) {
+        if dpop.iter().any(|mode| *mode != Dpop::Off) {
             facts.dpop_algorithms = Algorithm::all().into_iter().map(Algorithm::name).collect();
         }
         facts.needs_dpop = self.needs_dpop();
@@ -40,15 +40,15 @@ impl Authenticator {
     /// Returns whether every token has to be bound to a key, so that challenges ask for that.
     pub fn needs_dpop(&self) -> bool {
         let mut dpop = self.dpop().peekable();
-        let is_needed = |it: Dpop| matches!(it, Dpop::Required | Dpop::WithNonce);
+        let is_needed = |mode: Dpop| matches!(mode, Dpop::Required | Dpop::WithNonce);
         dpop.peek().is_some()
             && dpop.all(is_needed)
             && !self.methods.iter().any(Method::takes_bearer)
     }
 
     fn dpop(&self) -> impl Iterator<Item = Dpop> + '_ {
-        self.methods.iter().filter_map(|it| match it {
-            Method::Jwt(it) => Some(it.dpop),
+        self.methods.iter().filter_map(|method| match method {
+            Method::Jwt(jwt) => Some(jwt.dpop),
             _ => None,
         })
     }

@@ -134,8 +134,8 @@ impl Caller {
         now: Instant,
         unix: u64,
     ) -> Self {
-        let left = |it: u64| Duration::from_secs(it.saturating_sub(unix));
-        Self { principal, expires: expires.and_then(|it| now.checked_add(left(it))) }
+        let left = |end: u64| Duration::from_secs(end.saturating_sub(unix));
+        Self { principal, expires: expires.and_then(|end| now.checked_add(left(end))) }
     }
 }
 
@@ -150,7 +150,7 @@ impl VerifyReply {
     /// `"failed"`. Errors if the JSON is something else, or if the principal is invalid, such as one whose subject is a number.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         json::from_bytes(json)
-            .map_err(|it| Error::misuse(format!("the principal is invalid: {it}")))
+            .map_err(|error| Error::misuse(format!("the principal is invalid: {error}")))
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
             (r#""failed""#, "Failed"),
         ] {
             let reply = VerifyReply::parse(given.as_bytes());
-            let reply = reply.unwrap_or_else(|it| panic!("{given}: {it}"));
+            let reply = reply.unwrap_or_else(|error| panic!("{given}: {error}"));
             assert!(format!("{reply:?}").starts_with(expected), "{given}: {reply:?}");
         }
         for given in [

@@ -52,19 +52,20 @@ impl Pending {
 
     /// Returns the time at which the next request is refused.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.attempts.values().next().map(|it| it.deadline)
+        self.attempts.values().next().map(|attempt| attempt.deadline)
     }
 
     /// Removes a request whose deadline has come.
     pub(super) fn pop_expired(&mut self, now: Instant) -> Option<(AuthTicket, Attempt)> {
-        let (ticket, _) = self.attempts.first_key_value().filter(|(_, it)| it.deadline <= now)?;
+        let (ticket, _) =
+            self.attempts.first_key_value().filter(|(_, attempt)| attempt.deadline <= now)?;
         let ticket = *ticket;
-        self.remove(ticket).map(|it| (ticket, it))
+        self.remove(ticket).map(|attempt| (ticket, attempt))
     }
 
     /// Returns the requests that wait for this.
     pub(super) fn waiting(&self, event: Waiting) -> impl Iterator<Item = (AuthTicket, &Attempt)> {
-        let waits = move |it: &(&AuthTicket, &Attempt)| it.1.waits_for == Some(event);
-        self.attempts.iter().filter(waits).map(|(ticket, it)| (*ticket, it))
+        let waits = move |entry: &(&AuthTicket, &Attempt)| entry.1.waits_for == Some(event);
+        self.attempts.iter().filter(waits).map(|(ticket, attempt)| (*ticket, attempt))
     }
 }

@@ -59,7 +59,7 @@ impl Authenticator {
                         return Err(Refusal::InvalidProof(reason.into()));
                     }
                     Err(ProofError::NeedsNonce) => {
-                        let nonce = nonces.and_then(|it| it.make(unix));
+                        let nonce = nonces.and_then(|nonces| nonces.make(unix));
                         return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
                     }
                     Ok(proof) if self.has_store => unknown = Some(proof),

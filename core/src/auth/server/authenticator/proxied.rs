@@ -30,7 +30,7 @@ impl Authenticator {
     }
 
     fn proxy(&mut self) -> Option<&mut OAuthProxy> {
-        self.methods.iter_mut().find_map(|it| match it {
+        self.methods.iter_mut().find_map(|method| match method {
             Method::Proxy(proxy) => Some(&mut **proxy),
             _ => None,
         })

@@ -67,7 +67,7 @@ impl Authenticator {
         ticket: AuthTicket,
         reply: VerifyReply,
     ) {
-        let is_asked = |it: &Attempt| matches!(it.waits_for, Some(Waiting::Host(_)));
+        let is_asked = |attempt: &Attempt| matches!(attempt.waits_for, Some(Waiting::Host(_)));
         if !self.pending.get(ticket).is_some_and(is_asked) {
             return;
         }

@@ -39,11 +39,11 @@ impl Authenticator {
 
     /// Handles the reply of the store. Without one that can be used, the request is refused.
     pub(super) fn stored(&mut self, unix: u64, ticket: AuthTicket, reply: StoreReply) {
-        let is_asked = |it: &Attempt| it.waits_for == Some(Waiting::Store);
+        let is_asked = |attempt: &Attempt| attempt.waits_for == Some(Waiting::Store);
         if !self.pending.get(ticket).is_some_and(is_asked) {
             return;
         }
-        let caller = self.pending.remove(ticket).and_then(|it| it.caller);
+        let caller = self.pending.remove(ticket).and_then(|attempt| attempt.caller);
         let decision = match (reply, caller) {
             (StoreReply::Stored(_), Some(caller)) => Ok(caller),
             (StoreReply::Conflict, _) => Err(used_before()),

@@ -254,7 +254,7 @@ impl<'a> Events<'a> {
                 }
                 SseItem::Event { event, data, .. } => {
                     self.attempts = 0;
-                    let is_message = event.as_deref().is_none_or(|it| it == "message");
+                    let is_message = event.as_deref().is_none_or(|name| name == "message");
                     if data.is_empty() || !is_message {
                         continue;
                     }

@@ -114,7 +114,7 @@ impl Shared {
                 let status = reply.status;
                 let kind = reply.headers.get(header::CONTENT_TYPE).cloned();
                 reply.discard().await;
-                let kind = kind.as_ref().and_then(|it| it.to_str().ok()).unwrap_or("nothing");
+                let kind = kind.as_ref().and_then(|value| value.to_str().ok()).unwrap_or("nothing");
                 let message =
                     format!("HTTP {status} with {kind}, which is not a response to a request");
                 let error = Error::new(ErrorKind::Protocol, message)
@@ -193,7 +193,7 @@ impl Shared {
                 // The user may take long to sign in.
                 let _held = self.hold();
                 let (status, headers) = (reply.status, &reply.headers);
-                let token = Some(sent.into_inner()).filter(|it| *it > 0);
+                let token = Some(sent.into_inner()).filter(|token| *token > 0);
                 Box::pin(auth.rejected(&mut attempts, status, headers, token)).await
             };
             match rejected {
@@ -225,10 +225,10 @@ impl Shared {
         struct Held(watch::Sender<usize>);
         impl Drop for Held {
             fn drop(&mut self) {
-                self.0.send_modify(|it| *it -= 1);
+                self.0.send_modify(|count| *count -= 1);
             }
         }
-        self.signing_in.send_modify(|it| *it += 1);
+        self.signing_in.send_modify(|count| *count += 1);
         Held(self.signing_in.clone())
     }
 
@@ -288,9 +288,9 @@ impl Shared {
 
     /// Stores the session id, which a server with sessions sends in its response to `initialize`.
     fn begin_session(&self, headers: &HeaderMap) {
-        let id = headers.get(headers::SESSION_ID).filter(|it| {
-            let is_visible = it.as_bytes().iter().all(|it| matches!(it, b'!'..=b'~'));
-            is_visible && !it.is_empty() && it.len() <= MAX_SESSION_ID
+        let id = headers.get(headers::SESSION_ID).filter(|id| {
+            let is_visible = id.as_bytes().iter().all(|byte| matches!(byte, b'!'..=b'~'));
+            is_visible && !id.is_empty() && id.len() <= MAX_SESSION_ID
         });
         self.set_session(id.cloned());
     }

@@ -107,7 +107,7 @@ impl Message {
     /// Returns whether the message is a request without side effects, which may be repeated.
     pub(super) fn is_read_only(&self) -> bool {
         let Kind::Request { method, .. } = &self.kind else { return false };
-        Method::parse(method).is_some_and(|it| it != Method::CallTool)
+        Method::parse(method).is_some_and(|method| method != Method::CallTool)
     }
 }
 
@@ -153,9 +153,9 @@ pub(super) fn answers(frame: &[u8], request: u64) -> bool {
     }
     if frame.trim_ascii_start().starts_with(b"[") {
         let members = json::from_bytes::<Vec<Fields<'_>>>(frame);
-        return members.is_ok_and(|it| it.iter().any(|member| member.answer(request)));
+        return members.is_ok_and(|members| members.iter().any(|member| member.answer(request)));
     }
-    json::from_bytes::<Fields<'_>>(frame).is_ok_and(|it| it.answer(request))
+    json::from_bytes::<Fields<'_>>(frame).is_ok_and(|fields| fields.answer(request))
 }
 
 #[cfg(test)]

@@ -214,7 +214,7 @@ impl HttpWire {
                 None => (),
             }
             for waiting in self.waiting.iter_mut().chain([&mut self.held]) {
-                waiting.retain(|it| it.request() != Some(*id));
+                waiting.retain(|message| message.request() != Some(*id));
             }
             if message.is_stateless {
                 return;
@@ -281,7 +281,8 @@ impl HttpWire {
                 TaskReport::SessionGone { session, message } => self.renew(&session, message),
                 TaskReport::StreamGone(session) => {
                     let now = clock::now();
-                    if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
+                    if self.stream_gone.replace(now).is_some_and(|before| now - before < WORTHWHILE)
+                    {
                         return Arrival::StreamLost(LOST_AGAIN.into());
                     }
                     self.begin_anew(&session);
@@ -311,7 +312,7 @@ impl HttpWire {
             let headers = self.shared.session_headers();
             let ended = self.shared.send(Method::DELETE, || headers.clone(), Bytes::new(), true);
             // The server may not support ending a session, or may be gone.
-            let ended = async { drop(ended.await.map(|it| it.status)) };
+            let ended = async { drop(ended.await.map(|reply| reply.status)) };
             let _ = tokio::time::timeout(grace, ended).await;
         }
     }
@@ -396,7 +397,7 @@ impl fmt::Debug for HttpWire {
 
 impl SessionId {
     pub(crate) fn get(&self) -> Option<String> {
-        self.lock().as_ref().and_then(|it| it.to_str().ok()).map(ToOwned::to_owned)
+        self.lock().as_ref().and_then(|id| id.to_str().ok()).map(ToOwned::to_owned)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<HeaderValue>> {

@@ -105,7 +105,8 @@ impl Pool {
             .authority(self.url.authority())
             .path_and_query(request.uri().path_and_query().map_or("/", PathAndQuery::as_str))
             .build();
-        *request.uri_mut() = uri.map_err(|it| Error::misuse(format!("{}: {it}", self.url)))?;
+        *request.uri_mut() =
+            uri.map_err(|error| Error::misuse(format!("{}: {error}", self.url)))?;
         if let Some(authorization) = proxy.authorization() {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
@@ -115,7 +116,7 @@ impl Pool {
     async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
         let stream = dial(&self.url, self.proxy.as_deref(), &self.network).await?;
         let opened = connection::open(stream, MAX_READ_BUFFER).await;
-        Ok(opened.map_err(|it| broken(it, true))?.0)
+        Ok(opened.map_err(|error| broken(error, true))?.0)
     }
 
     fn take(&self) -> Option<http1::SendRequest<Whole>> {

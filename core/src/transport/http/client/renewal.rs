@@ -88,9 +88,9 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
             None => return Err("initialize got no response".into()),
         }
     };
-    let answer: Answer = json::from_bytes(&frame).map_err(|it| it.to_string())?;
+    let answer: Answer = json::from_bytes(&frame).map_err(|error| error.to_string())?;
     let agreed = answer.result.ok_or("the server rejected initialize")?.protocol_version;
-    match shared.state().version.as_ref().and_then(|it| it.to_str().ok()) {
+    match shared.state().version.as_ref().and_then(|version| version.to_str().ok()) {
         Some(version) if version == agreed => Ok(()),
         _ => Err(format!("the server speaks {agreed} now")),
     }

@@ -48,7 +48,7 @@ pub(super) enum Unread {
 
 impl Reply {
     pub(super) fn media(&self) -> Media {
-        let value = self.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("application/json") {
             Media::Json
@@ -98,7 +98,7 @@ impl Reply {
         let body = tokio::time::timeout(REFUSAL_TIME, self.collect(MAX_REFUSAL)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let mut error = refused(status, &headers, &body, sent);
-        if let Some(wait) = headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()) {
+        if let Some(wait) = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()) {
             error = error.with_hint(format!("the server asks to retry after {wait} s"));
         }
         (json_rpc_error(&body), error)
@@ -134,7 +134,9 @@ pub(super) async fn has_ended(body: &mut Incoming) -> bool {
 /// Returns the next bytes of a body, or `None` at its end.
 pub(super) async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     loop {
-        let frame = std::future::poll_fn(|it| std::pin::Pin::new(&mut *body).poll_frame(it)).await;
+        let frame =
+            std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context))
+                .await;
         match frame {
             None => return Ok(None),
             Some(frame) => {
@@ -155,7 +157,7 @@ fn json_rpc_error(body: &[u8]) -> Option<ErrorObject> {
 
 /// Returns whether only modern servers return this error.
 pub(super) fn is_modern(error: Option<&ErrorObject>) -> bool {
-    error.is_some_and(|it| code::is_modern(it.code))
+    error.is_some_and(|error| code::is_modern(error.code))
 }
 
 /// Returns the error for an HTTP status other than success.
@@ -199,15 +201,16 @@ pub(crate) fn refused(
 
 /// Returns all `WWW-Authenticate` headers as one, as RFC 9110 allows to combine them.
 fn challenges(headers: &HeaderMap) -> Option<String> {
-    let all = headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|it| it.to_str().ok());
-    Some(all.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty())
+    let all =
+        headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    Some(all.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
 /// Returns the beginning of a body on one line.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN * 4)]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let plain = joined.chars().filter(|it| !it.is_control());
+    let plain = joined.chars().filter(|character| !character.is_control());
     let mut shown: String = plain.clone().take(SHOWN).collect();
     if plain.count() > SHOWN {
         shown.push('…');

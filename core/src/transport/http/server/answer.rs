@@ -191,7 +191,7 @@ impl Outbox for Arc<ResponseQueue> {
                 queued.give_up(self.watch.as_deref());
             }
             Part::Bytes(bytes) => {
-                let of_head = queued.head.as_ref().map_or(0, |it| it.body.len());
+                let of_head = queued.head.as_ref().map_or(0, |head| head.body.len());
                 let length = of_head + queued.bytes.len() + bytes.len();
                 if queued.unread.set(length) {
                     queued.parts += 1;
@@ -271,7 +271,7 @@ impl AnswerBody {
 
     /// Returns whether the body is a stream that lasts until the client leaves.
     pub(super) fn is_subscription(&self) -> bool {
-        self.rest.as_ref().is_some_and(|it| it.is_subscription)
+        self.rest.as_ref().is_some_and(|rest| rest.is_subscription)
     }
 
     /// Creates a response from a single part.
@@ -309,7 +309,9 @@ impl Body for AnswerBody {
         }
         match &self.rest {
             None => Poll::Ready(None),
-            Some(rest) => rest.queue.poll_bytes(context).map(|it| it.map(|it| it.map(Frame::data))),
+            Some(rest) => {
+                rest.queue.poll_bytes(context).map(|next| next.map(|read| read.map(Frame::data)))
+            }
         }
     }
 

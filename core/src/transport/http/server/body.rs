@@ -222,7 +222,7 @@ mod tests {
             for is_announced in [false, true] {
                 let body = read_all(Ready { read: Arc::default(), piece, is_announced }).await;
                 assert_eq!(body.len(), SIZE);
-                assert!(body.iter().enumerate().all(|(at, it)| *it == byte(at)));
+                assert!(body.iter().enumerate().all(|(at, actual)| *actual == byte(at)));
             }
         }
     }

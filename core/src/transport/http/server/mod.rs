@@ -232,11 +232,11 @@ pub(crate) async fn answer<B: Body>(
         Ok(head) => head,
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
-            line.inspect(|it| it.watch.idle());
+            line.inspect(|line| line.watch.idle());
             return AnswerBody::of(refusal);
         }
     };
-    if let Some(remote) = line.and_then(|it| it.remote) {
+    if let Some(remote) = line.and_then(|line| line.remote) {
         head.set_remote(remote);
     }
     #[cfg(feature = "auth")]
@@ -244,7 +244,7 @@ pub(crate) async fn answer<B: Body>(
         && let Err(refused) = authenticate_request(Some(auth), &mut head).await
     {
         body::discard(body, head.max_body(), waits_for_leave).await;
-        line.inspect(|it| it.watch.idle());
+        line.inspect(|line| line.watch.idle());
         return AnswerBody::of(head.refuse(&refused));
     }
     let (ledgers, client) = (endpoint.ledgers(), head.client_key());
@@ -253,13 +253,13 @@ pub(crate) async fn answer<B: Body>(
     let body = match body::read(body, limit, timeouts, waits_for_leave, &mut unfinished).await {
         Ok(body) => body,
         Err(refused) => {
-            line.inspect(|it| it.watch.idle());
+            line.inspect(|line| line.watch.idle());
             return AnswerBody::of(head.refuse(&refused));
         }
     };
     let is_subscription = head.is_subscription();
     let unread = Holding::new(&ledgers.unread, client);
-    let queue = ResponseQueue::new(line.map(|it| Arc::clone(&it.watch)), unread);
+    let queue = ResponseQueue::new(line.map(|line| Arc::clone(&line.watch)), unread);
     let is_large = body.len() > LARGE;
     let handler = Arc::clone(endpoint);
     let handle = move || {

@@ -74,11 +74,11 @@ impl Watch {
         loop {
             let now = clock::now();
             let deadline = self.deadline();
-            if deadline.is_some_and(|it| it <= now) {
+            if deadline.is_some_and(|deadline| deadline <= now) {
                 return;
             }
             // A phase that starts later lasts at least this long.
-            let wake = deadline.map_or(now + often, |it| it.min(now + often));
+            let wake = deadline.map_or(now + often, |deadline| deadline.min(now + often));
             tokio::select! {
                 () = tokio::time::sleep_until(wake.into()) => (),
                 () = self.cut.notified() => return,
@@ -170,7 +170,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch.wrote(slices.iter().map(|it| it.len()).sum(), taken(&polled));
+        self.watch.wrote(slices.iter().map(|slice| slice.len()).sum(), taken(&polled));
         polled
     }
 }

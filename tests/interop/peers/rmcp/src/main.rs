@@ -44,7 +44,8 @@ async fn perform(job: &Value) -> Result<(), Box<dyn Error>> {
     let client = ().serve(transport).await?;
     let tools = client.list_all_tools().await?.len();
     let result = client.call_tool(CallToolRequestParams::new(tool)).await?;
-    let text = result.content.first().and_then(|it| it.as_text()).map(|it| it.text.clone());
+    let text =
+        result.content.first().and_then(|content| content.as_text()).map(|text| text.text.clone());
     println!("{}", json!({ "tools": tools, "text": text }));
     client.cancel().await?;
     Ok(())

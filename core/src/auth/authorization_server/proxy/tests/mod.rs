@@ -289,7 +289,8 @@ fn what_the_provider_refuses_reaches_the_client_as_an_error() {
     let mut world = World::new(&json!({}));
     let id = world.register();
     let back = world.go_to_callback(&id, "");
-    let query = back.split_once('?').unwrap().1.split('&').filter(|it| !it.starts_with("iss="));
+    let query =
+        back.split_once('?').unwrap().1.split('&').filter(|field| !field.starts_with("iss="));
     let query = query.collect::<Vec<_>>().join("&");
     assert_eq!(field(&world.get(OAuthEndpoint::Callback, &query), "error"), "access_denied");
 }
@@ -304,7 +305,7 @@ fn a_provider_without_metadata_is_asked_again_later() {
     let cookie = world.cookie.clone();
     assert_eq!(world.decide(&allow, &cookie, None).status, 503);
     assert_eq!(world.decide(&allow, &cookie, None).status, 303);
-    assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 3);
+    assert_eq!(world.fetched.iter().filter(|url| url.contains(".well-known")).count(), 3);
     // Later, when they are old and the provider is away, they still count.
     let faults = AuthFaults::parse(br#"{"errors":{"metadata":2}}"#).unwrap();
     world.provider.set_faults(faults).unwrap();
@@ -314,7 +315,7 @@ fn a_provider_without_metadata_is_asked_again_later() {
     let cookie = world.cookie.clone();
     let allow = [("request", &*sealed), ("decision", "allow")];
     assert_eq!(world.decide(&allow, &cookie, None).status, 303);
-    assert_eq!(world.fetched.iter().filter(|it| it.contains(".well-known")).count(), 5);
+    assert_eq!(world.fetched.iter().filter(|url| url.contains(".well-known")).count(), 5);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn an_assertion_counts_once_although_metadata_have_to_be_fetched() {
     let code = world.sign_in(url);
     let fields = |world: &World, id: &str, more: [(&'static str, &str); 3]| {
         let assertion = client_assertion(&key, url, ISSUER, world.unix, id).unwrap();
-        let mut fields: Vec<_> = more.map(|(name, it)| (name, it.to_owned())).to_vec();
+        let mut fields: Vec<_> = more.map(|(name, value)| (name, value.to_owned())).to_vec();
         fields.push(("client_assertion_type", CLIENT_ASSERTION.to_owned()));
         fields.push(("client_assertion", assertion));
         fields
@@ -150,7 +150,7 @@ fn a_code_is_for_its_client_and_used_once() {
             ("code_verifier", VERIFIER.to_owned()),
         ];
         for (name, value) in changes {
-            fields.retain(|(it, _)| it != name);
+            fields.retain(|(key, _)| key != name);
             fields.push((name, (*value).to_owned()));
         }
         fields
@@ -316,7 +316,7 @@ fn a_revoked_token_ends_its_sign_in_here_and_at_the_provider() {
         assert!(world.proxy.verify(ISSUER, access, world.unix).is_some());
     }
     world.post(OAuthEndpoint::Revoke, &fields(&id, refresh));
-    assert!(world.fetched.iter().any(|it| it.ends_with("/revoke")));
+    assert!(world.fetched.iter().any(|url| url.ends_with("/revoke")));
     assert!(world.proxy.verify(ISSUER, access, world.unix).is_none());
     assert_eq!(world.refresh(&id, refresh).0, 400);
 }
@@ -333,7 +333,7 @@ fn a_client_is_described_by_a_document_at_its_id() {
     let token = tokens["access_token"].as_str().unwrap();
     let (principal, _) = world.proxy.verify(ISSUER, token, world.unix).unwrap();
     assert_eq!(principal.client_id.as_deref(), Some(url));
-    let fetches = |world: &World| world.fetched.iter().filter(|it| *it == url).count();
+    let fetches = |world: &World| world.fetched.iter().filter(|fetched| *fetched == url).count();
     assert_eq!(fetches(&world), 1, "it is kept");
     world.unix += 61;
     assert_eq!(world.authorize(url, "").status, 200);
@@ -374,7 +374,7 @@ fn a_client_is_described_by_a_document_at_its_id() {
         "https://app.example.com/x#y",
     ] {
         assert_eq!(world.authorize(bad, "").status, 400, "{bad}");
-        assert!(!world.fetched.iter().any(|it| it == bad));
+        assert!(!world.fetched.iter().any(|url| url == bad));
     }
 }
 

@@ -272,7 +272,7 @@ impl World {
             ("resource", ISSUER),
         ];
         for (name, value) in changes {
-            fields.retain(|(it, _)| it != name);
+            fields.retain(|(key, _)| key != name);
             fields.push((name, value));
         }
         let page = self.get(OAuthEndpoint::Authorize, &encode_form(&fields));
@@ -293,7 +293,8 @@ impl World {
         cookie: &str,
         origin: Option<&str>,
     ) -> Response {
-        let fields: Vec<_> = fields.iter().map(|(name, it)| (*name, (*it).to_owned())).collect();
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         let mut request = self.form(OAuthEndpoint::Consent, &fields);
         let headers = &mut request.request.headers;
         headers.remove(header::COOKIE);
@@ -347,12 +348,12 @@ impl World {
             ("redirect_uri", BACK),
             ("code_verifier", VERIFIER),
         ];
-        self.post(OAuthEndpoint::Token, &fields.map(|(name, it)| (name, it.to_owned())))
+        self.post(OAuthEndpoint::Token, &fields.map(|(name, value)| (name, value.to_owned())))
     }
 
     pub(super) fn refresh(&mut self, id: &str, token: &str) -> (u16, Value) {
         let fields = [("grant_type", "refresh_token"), ("client_id", id), ("refresh_token", token)];
-        self.post(OAuthEndpoint::Token, &fields.map(|(name, it)| (name, it.to_owned())))
+        self.post(OAuthEndpoint::Token, &fields.map(|(name, value)| (name, value.to_owned())))
     }
 }
 
@@ -362,14 +363,14 @@ fn read(response: &Response) -> (u16, Value) {
 
 fn location(response: &Response) -> String {
     let location = response.headers.get(header::LOCATION);
-    location.map_or("", |it| it.to_str().unwrap()).to_owned()
+    location.map_or("", |value| value.to_str().unwrap()).to_owned()
 }
 
 /// Returns a field of the URL in the `Location` header; an empty text if the URL has no such field.
 pub(super) fn field(response: &Response, name: &str) -> String {
     let url = location(response);
     let fields = decode_form(url.split_once('?').map_or("", |(_, query)| query));
-    fields.into_iter().find(|(it, _)| it == name).map(|(_, value)| value).unwrap_or_default()
+    fields.into_iter().find(|(key, _)| key == name).map(|(_, value)| value).unwrap_or_default()
 }
 
 /// Returns the request that the page sends with the user's decision.

@@ -57,8 +57,9 @@ fn clients_authenticate_by_secret_or_key() {
     let assertion = |audience: &str, id: &str, unix| {
         client_assertion(&key, "signer", audience, unix, id).unwrap()
     };
-    let signed =
-        |it: &str| with(&[("client_assertion_type", CLIENT_ASSERTION), ("client_assertion", it)]);
+    let signed = |assertion: &str| {
+        with(&[("client_assertion_type", CLIENT_ASSERTION), ("client_assertion", assertion)])
+    };
     let good = assertion(ISSUER, "one", world.unix);
     assert_eq!(send(&mut world, signed(&good), None).0, 200);
     for (fields, basic, error) in [

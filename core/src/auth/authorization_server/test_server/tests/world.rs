@@ -182,8 +182,8 @@ pub(super) fn redirected(response: &Response) -> Vec<(String, String)> {
 }
 
 pub(super) fn field(fields: &[(String, String)], name: &str) -> String {
-    let found = fields.iter().find(|(it, _)| it == name);
-    found.map(|(_, it)| it.clone()).unwrap_or_default()
+    let found = fields.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.clone()).unwrap_or_default()
 }
 
 pub(super) fn authorization<'a>(challenge: &'a str, scope: &'a str) -> Vec<(&'a str, &'a str)> {
