@@ -47,7 +47,7 @@ export declare class NativeClient {
   unsubscribe(subscription: number): void
   /** `params` is a JSON object. */
   notify(method: string, params: string): void
-  /** Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is no answer. */
+  /** Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is not an answer. */
   answer(number: number, given: string): string | null
   /** Refuses a question; the reason is `{"kind", "message", "code"?, "data"?}` or `{"name"}`. */
   refuse(number: number, reason: string): void

@@ -54,7 +54,7 @@ def cargo_lock(text, path):
         name, source = package["name"], package.get("source")
         if source is None:
             if name not in members:
-                problems.append(f"{name} has no source and is no member of the workspace")
+                problems.append(f"{name} has no source and is not a member of the workspace")
         elif source != CRATES:
             problems.append(f"{name} comes from {source}, not from crates.io")
         elif not re.fullmatch("[0-9a-f]{64}", package.get("checksum", "")):

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "docs/design/unsafe.md"
 ROW = re.compile(r"^\| `(?P<file>[^`]+\.rs)` \| (?P<number>\d+) \| \S", re.M)
-# Comments and literals, whose text is no code. Lifetimes are no literals.
+# Comments and literals, whose text is not code. Lifetimes are not literals.
 NO_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|b?r(?P<hashes>#+)".*?"(?P=hashes)|b?r"[^"]*"|b?"(?:\\.|[^"\\])*"|b?\'(?:\\.[^\']*|[^\'\\])\'',
     re.S,

@@ -250,7 +250,7 @@ impl NativeClient {
     }
 
     /// Answers a question of the server by the value that a callback returned, as JSON. Returns the problem of a value
-    /// that is no answer.
+    /// that is not an answer.
     fn answer(&self, number: u32, given: &[u8]) -> Option<String> {
         self.shared.questions.answer(number, given)
     }

@@ -1,4 +1,4 @@
-//! The warnings of the protocol's implementation, such as a line of the server that is no message, on standard error.
+//! The warnings of the protocol's implementation, such as a line of the server that is not a message, on standard error.
 
 use std::{
     fmt::{Debug, Write as _},

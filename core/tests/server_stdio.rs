@@ -64,7 +64,7 @@ fn serve() {
     let server = Server::new("stdio")
         .options(|options| options.grace = Duration::from_secs(3))
         .tool("print", || async {
-            println!("this is no message");
+            println!("this is not a message");
             "printed"
         })
         .tool("nap", |Nap { ms }: Nap| async move {
@@ -167,7 +167,7 @@ fn prints_do_not_reach_the_wire() {
     let mut process = Process::start();
     process.call(1, "print", &json!({}));
     assert_eq!(process.read()["result"]["content"][0]["text"], "printed");
-    assert!(process.end().contains("this is no message"));
+    assert!(process.end().contains("this is not a message"));
 }
 
 fn many_calls_in_one_write_are_all_answered() {

@@ -79,7 +79,7 @@ class Listeners:
             for number, _ in ready:
                 if not (chunk := self.streams[number].recv(4096)):
                     raise Broken("the server closed a stream")
-                # Comments that keep a stream alive are no notification.
+                # Comments that keep a stream alive are not notifications.
                 received = missing.get(number, b"") + chunk
                 if b"tools/list_changed" in received:
                     missing.pop(number, None)

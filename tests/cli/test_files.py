@@ -272,7 +272,7 @@ def test_without_uv_another_version_of_a_dependency_is_named(gudgeon, project):
     (project / "script.py").write_text(script("msgspec>=999", "not a dependency"))
     outcome = without_uv(gudgeon, "call", "script.py", "add", "a:=1", "b:=2")
     assert outcome.code == 3 and "msgspec>=999 (installed is " in outcome.err
-    assert "'not a dependency' (which is no dependency)" in outcome.err
+    assert "'not a dependency' (which is not a dependency)" in outcome.err
 
 
 @pytest.mark.parametrize(

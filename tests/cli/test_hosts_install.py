@@ -214,7 +214,7 @@ def test_an_unknown_host_or_server_is_named_with_the_known_ones(gudgeon, shelf):
         (["nowhere", "--into", "cursor"], "nowhere"),
         (["ftp://a", "--into", "cursor"], "ftp"),
         ([URL, "--into", "cursor", "--env", "A=b"], "--env is for commands"),
-        ([URL, "--into", "cursor", "--name", "a b"], "no name of a server"),
+        ([URL, "--into", "cursor", "--name", "a b"], "not the name of a server"),
         (["--into", "cursor", "--env", "GONE", "--", "x"], "GONE"),
         (["--into", "cursor", "--header", "A: b", "--", "x"], "--header is for URLs"),
         ([URL, "--into", "cursor", "--", "x"], "both a target and a command"),

@@ -66,7 +66,7 @@ def steps_of(command: list[str]) -> Iterator[Facts]:
                 facts = json.loads(printed)
                 yield {"step": facts["step"], **facts}
             except (ValueError, TypeError, KeyError):
-                yield {"step": "output", "error": f"the client printed {printed[:200]!r}, which is no step"}
+                yield {"step": "output", "error": f"the client printed {printed[:200]!r}, which is not a step"}
     timed_out = overdue.finished.is_set()
     overdue.cancel()
     if timed_out:

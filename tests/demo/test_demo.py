@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "no hits": ("search", {"hits": []}),
     "hits of the wrong shape": ("search", {"hits": [{"path": "README.md"}]}),
     "no headings": ("outline", {"headings": []}),
-    "an unknown document that is no error": ("unknown", {"is_error": False}),
+    "an unknown document that is not an error": ("unknown", {"is_error": False}),
     "another text": ("read", {"text": "else"}),
     "another type": ("read", {"mime_type": "text/plain"}),
     "another code": ("outside", {"code": -32000}),

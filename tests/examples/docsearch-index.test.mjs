@@ -88,7 +88,7 @@ for (const { typed, paths } of cases.completions) {
   test(`complete: ${typed}`, () => assert.deepEqual(index.complete(typed), paths));
 }
 
-test("bytes that are no text", async () => {
+test("bytes that are not text", async () => {
   const folder = folderOf({ "bad.md": Buffer.from("# Ibis \xff\nnest", "latin1") });
   mkdirSync(join(folder, "folder.md"));
   const unnamed = Buffer.concat([Buffer.from(folder), Buffer.from("/\xff", "latin1")]);

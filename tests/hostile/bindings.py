@@ -28,7 +28,7 @@ CLIENT = {
         "numbers beyond a double",
         "structured content of 100,000 numbers",
         "members named as those of all objects",
-        "tools that are no list",
+        "tools that are not a list",
         "tools of the wrong shape",
         "a tool whose description is a number",
         "names of control characters, and one of 1 MiB",
@@ -61,7 +61,7 @@ CLIENT = {
         # Notifications wait in a mailbox between the runtime's thread and the event loop, which has other work too
         # [client_mailbox.rs, _client/loop.py; client/queue.rs, client/wire.ts].
         "notifications of the wrong shape",
-        "progress that is no number",
+        "progress that is not a number",
         "progress that decreases and is about others",
         "log messages without end",
         "progress without end",
@@ -83,7 +83,7 @@ SERVER = {
     STDIO: [
         # A binding reads standard input, and writes to standard output, with threads of its own [pool.rs, stream.rs,
         # asyncio_queue.rs; reader.rs, stream.rs, work_queue.rs].
-        "texts that are no messages",
+        "texts that are not messages",
         "texts against a pattern that looks ahead",
         "a client that stops reading while it calls",
         "errors that nobody reads",

@@ -111,7 +111,7 @@ def _(server):
     check_refusals(exchange(server, [json.dumps(it).encode() for one in requests for it in replaced(one)]))
 
 
-@row("texts that are no messages", *ALL)
+@row("texts that are not messages", *ALL)
 def _(server):
     texts = [
         b"{",

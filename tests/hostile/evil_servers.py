@@ -28,7 +28,7 @@ END = 5.0
 
 
 class Broken(Exception):
-    """A client program that ended or whose output is no outcome."""
+    """A client program that ended or whose output is not an outcome."""
 
 
 class Hangs(Broken):
@@ -70,7 +70,7 @@ class Driver(Process):
         token = f"hostile-{uuid4().hex}"
         try:
             if self.honest:
-                # Code that the program loads and compiles for its first connection is no growth.
+                # Code that the program loads and compiles for its first connection is not growth.
                 self.outcome({"target": self.honest, "action": "connect", "changes": False, "timeout": LONG})
                 self.honest = ""
             before = self.memory()

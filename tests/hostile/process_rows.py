@@ -70,14 +70,14 @@ def _(peer, id):
 GARBAGE = {"lines": b"no message\n", "lines of 4 KiB": b"x" * 4095 + b"\n", "empty lines": b"\n", "brackets": b"[[[[\n"}
 for kind, line in GARBAGE.items():
 
-    @row(f"{kind} that are no messages, without end", "timeout", STDIO)
+    @row(f"{kind} that are not messages, without end", "timeout", STDIO)
     def _(peer, id, line=line):
         block = line * (65536 // len(line))
         forever(peer, lambda: peer.raw(block))
 
 
 @row(
-    "lines that are no messages, without end, in place of a handshake",
+    "lines that are not messages, without end, in place of a handshake",
     REFUSED + "|timeout",
     STDIO,
     action="connect",

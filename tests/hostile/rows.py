@@ -33,7 +33,7 @@ class Row:
     era: str = "modern"
     tools: list = field(default_factory=lambda: [{"name": "evil", "inputSchema": {"type": "object"}}])
     capabilities: dict = field(default_factory=lambda: CAPABILITIES)
-    # It goes on after the client's timeout, which is no outcome then.
+    # It goes on after the client's timeout, which is not an outcome then.
     outlasts_timeout: bool = False
     # The bytes by which the client may grow.
     memory: int = 96 * MIB

@@ -25,7 +25,7 @@ def _(peer, id):
 CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$dynamicRef": "#/$defs/a"}}}
 
 
-# The schema is no schema, so nothing is checked.
+# The schema is not a schema, so nothing is checked.
 @row("references in a circle", '{"n": 1}', HTTP, action="list and call", tools=tool(CIRCLE))
 def _(peer, id):
     peer.reply(id, structured({"n": 1}))

@@ -93,7 +93,7 @@ def run(language, transport, rows):
     """Returns the rows of which the runner does not say what it should."""
     failures = []
     # It answers, so that only the client is at fault.
-    server = evil_servers.ROWS["a child that writes what is no message"]
+    server = evil_servers.ROWS["a child that writes what is not a message"]
     for row in rows:
         command = [sys.executable, "-c", row.program]
         wrong = evil_servers.attack("python", command, transport, [server], "", row.stuck)

@@ -184,7 +184,7 @@ def _(peer, id):
 
 
 @row("tools of the wrong shape", "protocol", HTTP, action="list", tools=[{"name": 3}, "x", None])
-@row("tools that are no list", "protocol", HTTP, action="list", tools={"a": 1})
+@row("tools that are not a list", "protocol", HTTP, action="list", tools={"a": 1})
 def _(peer, id):
     wait()
 
@@ -223,7 +223,7 @@ def _(peer, id):
     forever(peer, lambda: peer.notify("tools/list_changed"))
 
 
-@row("progress that is no number", "right", HTTP)
+@row("progress that is not a number", "right", HTTP)
 def _(peer, id):
     for value in ("x", None, -1, 1e308, {}, []):
         peer.notify("progress", progressToken=peer.token, progress=value)
@@ -311,7 +311,7 @@ def _(peer, id):
 # ── processes ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@row("a child that writes what is no message", "right", ("stdio",), method="begin")
+@row("a child that writes what is not a message", "right", ("stdio",), method="begin")
 def _(peer):
     peer.raw(b"Welcome to evil 1.0!\n\n\0\0\r\n\xff\xfe\n" + b"=" * 100_000 + b"\n")
 

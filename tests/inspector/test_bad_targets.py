@@ -1,4 +1,4 @@
-"""Targets that are no servers: the page says why, and another can be chosen."""
+"""Targets that are not servers: the page says why, and another can be chosen."""
 
 import os
 import subprocess

@@ -129,7 +129,7 @@ test("names of other SDKs are answered with ours", async () => {
   const { isError, text } = await client.callTool("report", {}, { throwOnError: false });
   assert.ok(isError && text.includes("TypeError"));
   await client.close();
-  assert.deepEqual(Object.keys(app).filter((name) => name === "registerTool"), [], "they are no members that anybody lists");
+  assert.deepEqual(Object.keys(app).filter((name) => name === "registerTool"), [], "they are not members that anybody lists");
 });
 
 test("debug shows what went wrong, and a result without what its schema promises is the server's fault", async () => {

@@ -129,7 +129,7 @@ const client = await Client.connect(process.argv[1], { auth: oauth({ store, onRe
 await client.callTool("echo");
 await client.close();
 for (const [, name] of entries()) {
-  // The further pieces of a value are no values.
+  // The further pieces of a value are not values.
   const found = await store.get(name).catch(() => undefined);
   const record = found && JSON.parse(new TextDecoder().decode(found));
   if (!record?.tokens) continue;

@@ -288,7 +288,7 @@ test("who asks is on the request where a host of node:http puts it, for the leng
     assert.deepEqual([await who("ann"), await who(), await who("bob")], ["ann", "nobody", "bob"]);
     const listed = async (subject) => (await (await modern(url, "tools/list", {}, as(subject))).json()).result.tools.map((it) => it.name);
     assert.deepEqual([await listed("ann"), await listed()], [["who", "secret"], ["who"]]);
-    assert.equal((await modern(url, "tools/list", {}, as("nonsense"))).status, 500, "what is no principal is nobody's");
+    assert.equal((await modern(url, "tools/list", {}, as("nonsense"))).status, 500, "what is not a principal is nobody's");
   } finally {
     host.closeAllConnections();
     host.close();

@@ -43,7 +43,7 @@ test("a server declares those of its mounted servers", async () => {
 test("wrong names and settings are refused", async () => {
   for (const [options, reason] of [
     [{ extensions: ["search"] }, /extensions must be an object of objects/],
-    [{ extensions: { search: {} } }, /extensions: "search" is no name of an extension/],
+    [{ extensions: { search: {} } }, /extensions: "search" is not the name of an extension/],
     [{ extensions: { [search]: true } }, /extensions: the settings of "com\.example\/search" must be an object/],
     [{ experimental: { ranks: null } }, /experimental: the settings of "ranks" must be an object/],
   ]) {

@@ -42,7 +42,7 @@ test("paths that lead out are errors for the model", async () => {
   await client.close();
 });
 
-test("a root that is no folder is an error of the program", () => {
+test("a root that is not a folder is an error of the program", () => {
   for (const folder of ["missing", "a/b.txt"]) {
     assert.throws(() => resolveInside(join(root, folder), "a"), { name: "TypeError", message: /^resolveInside: the folder ".+" can't be used: / });
   }

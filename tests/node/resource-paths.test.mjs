@@ -16,7 +16,7 @@ for (const { template, paths, unchecked: uncheckedPaths, reads, refuses } of JSO
   });
 }
 
-test("a name that is no variable is refused", () => {
+test("a name that is not a variable is refused", () => {
   const app = new Server("files");
   assert.throws(() => app.resource("files://{+path}", { uncheckedPaths: ["paht"] }, ({ path }) => path), /has no variable "paht".*: path/);
   assert.throws(() => app.resource("files://one", { paths: ["path"] }, () => "one"), /its variables: none/);

@@ -81,7 +81,7 @@ test("a lock is held while tokens are renewed", async () => {
   assert.deepEqual(noted.slice(1), [0, "released", 1]);
 });
 
-test("a lock that fails, or is no function, fails the sign-in", async () => {
+test("a lock that fails, or is not a function, fails the sign-in", async () => {
   const store = new FolderStore(folder);
   const cases = [
     [async () => Promise.reject(new RangeError("the database is away")), /could not answer: RangeError/, /the database is away/],

@@ -274,7 +274,7 @@ async def test_keys_and_functions_need_no_public_url(place: str) -> None:
     async with at(place, shelf([ApiKeys({"k3y": "robot"}), verify])) as url:
         host = ("Host", "127.0.0.1:1" if urlsplit(url).port != 1 else "127.0.0.1:2")
         for text in ("k3y", "good"):
-            assert (await refused(url, bearer(text), host))[0] == 400, "the body is no message"
+            assert (await refused(url, bearer(text), host))[0] == 400, "the body is not a message"
         for headers in ([bearer("x")], []):
             assert (await refused(url, *headers, host))[0] == 401
 

@@ -95,7 +95,7 @@ def test_loopback_addresses_and_listed_hosts_need_no_proxy(monkeypatch):
         with SyncClient(mock.url) as client:
             assert client.call_tool("echo").text == "done"
         if sys.platform == "linux":
-            # Leads to this machine, but is no loopback address.
+            # Leads to this machine, but is not a loopback address.
             url = mock.url.replace("127.0.0.1", "0.0.0.0")
             with pytest.raises(ConnectFailed, match="goes through the proxy"), SyncClient(url):
                 pass

@@ -219,7 +219,7 @@ async def test_a_question_is_refused(face: str, caplog: pytest.LogCaptureFixture
     else:
         await asyncio.to_thread(ask_blocking, server)
     assert "error" in server.refusals[0]
-    assert not [it for it in caplog.records if it.exc_info], "it is no failure of the callback"
+    assert not [it for it in caplog.records if it.exc_info], "it is not a failure of the callback"
 
 
 def ask_blocking(server: Scripted) -> None:

@@ -47,7 +47,7 @@ def test_a_server_declares_those_of_its_mounted_servers() -> None:
     ("options", "error", "reason"),
     [
         ({"extensions": ["search"]}, TypeError, "must be a mapping"),
-        ({"extensions": {"search": {}}}, ValueError, 'extensions: "search" is no name of an extension'),
+        ({"extensions": {"search": {}}}, ValueError, 'extensions: "search" is not the name of an extension'),
         ({"extensions": {SEARCH: True}}, ValueError, f'extensions: the settings of "{SEARCH}" must be an object'),
         ({"experimental": {"ranks": None}}, ValueError, 'experimental: the settings of "ranks" must be an object'),
     ],

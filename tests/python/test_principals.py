@@ -323,7 +323,7 @@ async def test_it_may_refuse(token: str | None, status: int, challenge: str, tol
     assert (await host.next())["status"] == status
     await host.next()
     await host.done()
-    assert not caplog.messages, "a refusal is no failure"
+    assert not caplog.messages, "a refusal is not a failure"
     await app.aclose()
 
 

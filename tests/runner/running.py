@@ -147,7 +147,7 @@ class Run:
         for name, reason in self.skips:
             print(f"skipped in {name}: {reason}")
             if self.in_ci and not reason.startswith(ALLOWED_SKIPS):
-                print("  counted as failed: in CI, this is no reason to skip a test")
+                print("  counted as failed: in CI, this is not a reason to skip a test")
                 self.total.failed += 1
         print(f"took {seconds / 60:.1f} min")
         print(f"flaky: {len(self.flaky)}", *(f"{stage}: {name}" for stage, name in self.flaky), sep="\n  ")

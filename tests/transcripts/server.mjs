@@ -80,7 +80,7 @@ export function fixture(args) {
   app.resource("fixture://about", { name: "about", description: "About the fixture.", mimeType: "text/plain" }, () => "About.");
   app.resource("fixture://bytes", { name: "bytes" }, () => Uint8Array.of(0, 1, 2));
   app.resource("fixture://items/{id}", { name: "items", description: "An item." }, ({ id }) => {
-    // Variables are texts here: what is no integer is refused by hand, as the type hint does it in Python.
+    // Variables are texts here: what is not an integer is refused by hand, as the type hint does it in Python.
     if (!/^-?\d+$/.test(id)) throw new ProtocolError(-32602, "id: expected an integer");
     if (id === "404") throw new ResourceNotFound("fixture://items/404");
     return { id: Number(id) };

@@ -252,7 +252,7 @@ impl NativeClient {
         self.client()?.notify(&method, params).map_err(misuse)
     }
 
-    /// Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is no answer.
+    /// Answers a question by the value that a callback returned, as JSON. Returns the problem of a value that is not an answer.
     #[napi(catch_unwind)]
     pub fn answer(&self, number: u32, given: String) -> Option<String> {
         self.shared.questions.answer(number, given.as_bytes())

@@ -6,7 +6,7 @@ import { checked, native } from "../native.js";
  *
  * Call it before a handler opens, writes or lists what an argument names. `path` uses `/` on every system. It need not
  * exist, so a handler can create the file. The check is made once: in a folder where others replace directories by
- * symbolic links at the same time, it is no protection.
+ * symbolic links at the same time, it does not protect.
  *
  * Throws `ToolError` if the path is absolute, names a drive, contains `..`, a backslash or NUL, or leads out of the folder
  * through a symbolic link, and `TypeError` if `root` is not a folder that can be read.

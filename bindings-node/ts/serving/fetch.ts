@@ -192,7 +192,7 @@ async function readBody(mounted: Mounted, admitted: Admitted, request: Request):
     if (length !== null && Number(length) <= Math.min(SMALL_BODY, mounted.maxBody)) return new Uint8Array(await request.arrayBuffer());
     return await readStream(mounted, admitted, request.body);
   } catch {
-    // The client left while sending its body; to the host this is no error of the server.
+    // The client left while sending its body; to the host this is not an error of the server.
     return "gone";
   }
 }

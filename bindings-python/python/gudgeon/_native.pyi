@@ -168,7 +168,7 @@ class Client:
     def answer(self, /, number: SupportsIndex, given: bytes) -> str | None:
         """
         Answers a question of the server by the value that a callback returned, as JSON. Returns the problem of a value
-        that is no answer.
+        that is not an answer.
         """
     def await_change(self, /, mailbox: Mailbox, subscription: SupportsIndex) -> int:
         """

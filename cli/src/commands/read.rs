@@ -69,7 +69,7 @@ fn variables(uri: &str, given: &Assignments) -> Result<Option<Raw>, Failure> {
         return Ok(None);
     }
     let template = UriTemplate::parse(uri)
-        .map_err(|error| Failure::usage(format!("{uri:?} is no URI template: {error}")))?;
+        .map_err(|error| Failure::usage(format!("{uri:?} is not a URI template: {error}")))?;
     let names: Vec<_> = template.kinds().collect();
     let examples = names
         .iter()
@@ -120,7 +120,7 @@ fn show(raw: &Raw, arguments: &RenderArguments) -> Result<(), Failure> {
             ResourceContents::Blob(content) if is_piped => {
                 let bytes = BASE64_STANDARD.decode(&content.blob).map_err(|error| {
                     let message =
-                        format!("the contents of {:?} are no base64: {error}", content.uri);
+                        format!("the contents of {:?} are not valid base64: {error}", content.uri);
                     Failure::new(FailureKind::Protocol, message)
                 })?;
                 output::bytes(&bytes)?;

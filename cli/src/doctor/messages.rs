@@ -70,7 +70,7 @@ static PARSE_ERROR: Check = Check {
 };
 static INVALID_REQUEST: Check = Check {
     id: "messages.invalid-request",
-    title: "answers a message that is no request with error -32600",
+    title: "answers a message that is not a request with error -32600",
     severity: Severity::Warning,
     section: sections::JSON_RPC_ERRORS,
     fix: "return -32600 (Invalid Request), so that the client does not wait",

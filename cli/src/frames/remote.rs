@@ -26,7 +26,7 @@ use crate::{failure::Failure, output};
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The time for responses once the client has closed its side.
 const GRACE: Duration = Duration::from_secs(2);
-/// The first id of requests whose own id is no integer. Clients count from small numbers.
+/// The first id of requests whose own id is not an integer. Clients count from small numbers.
 const FIRST_ID: u64 = 1 << 52;
 
 /// Returns a client of the server, which is not connected.
@@ -126,7 +126,7 @@ async fn until(time: Option<Instant>) {
 /// The ids of requests in progress. The server sees integers; those of the client are kept.
 #[derive(Default)]
 struct Ids {
-    /// The client's ids that are no integers, as JSON text, by those that the server sees.
+    /// The client's ids that are not integers, as JSON text, by those that the server sees.
     replaced: HashMap<u64, String>,
     /// The ids that the server sees, of requests that will have a response soon.
     pending: HashSet<u64>,

@@ -166,7 +166,7 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_name_character) {
         return Ok(());
     }
-    let message = format!("{name:?} is no name of a server");
+    let message = format!("{name:?} is not the name of a server");
     Err(Failure::usage(message).with_hint("hosts accept up to 64 letters, digits, \"-\" and \"_\""))
 }
 

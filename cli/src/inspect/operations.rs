@@ -78,7 +78,7 @@ impl Requested {
             }
             Self::SetLogLevel(level) => {
                 let level: LoggingLevel = serde_json::from_value(level.as_str().into())
-                    .map_err(|_| format!("{level:?} is no level of log messages"))?;
+                    .map_err(|_| format!("{level:?} is not a level of log messages"))?;
                 Operation::SetLogLevel(level)
             }
             Self::Ping => Operation::Ping,

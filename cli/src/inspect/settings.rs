@@ -167,8 +167,8 @@ impl Settings {
         };
         let timeout =
             Duration::try_from_secs_f64(self.timeout).ok().filter(|timeout| !timeout.is_zero());
-        let timeout =
-            timeout.ok_or_else(|| Failure::usage("the timeout is no number of seconds above 0"))?;
+        let timeout = timeout
+            .ok_or_else(|| Failure::usage("the timeout is not a number of seconds above 0"))?;
         let headers = self
             .headers
             .iter()

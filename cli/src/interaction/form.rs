@@ -155,7 +155,7 @@ impl Choice {
             let title = title.map_or_else(|| text(value), ToOwned::to_owned);
             Some(Self { title, value: value.clone() })
         };
-        // With an alternative that is no single value it is no enumeration.
+        // With an alternative that is not a single value it is not an enumeration.
         titled
             .and_then(|alternatives| alternatives.iter().map(choice).collect())
             .unwrap_or_default()

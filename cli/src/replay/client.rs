@@ -229,7 +229,7 @@ impl Player<'_> {
             self.report(
                 None,
                 "standard output",
-                format!("what the server wrote is no message: {text}"),
+                format!("what the server wrote is not a message: {text}"),
             );
             return Ok(());
         };

@@ -27,7 +27,7 @@ pub fn is_script(path: &Path) -> bool {
 }
 
 /// Returns the interpreter of a script: that of the environment that `uv run --script` uses, made first if need be, else
-/// that of the project. `None` if the file is no script. Errors if uv cannot make the environment, or if the comment cannot
+/// that of the project. `None` if the file is not a script. Errors if uv cannot make the environment, or if the comment cannot
 /// be read.
 pub fn interpreter(path: &Path, folder: &Path) -> Result<Option<Interpreter>, Failure> {
     let Some(metadata) = metadata(path) else { return Ok(None) };

@@ -119,7 +119,7 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
             lines
         }
         Shape::Object { fields, .. } => {
-            // Members whose names are no identifiers. Their types are strings, since they are evaluated here.
+            // Members whose names are not identifiers. Their types are strings, since they are evaluated here.
             let items = fields.iter().map(|field| {
                 let kind = nested(module, &field.kind);
                 let kind = if field.required { kind } else { format!("NotRequired[{kind}]") };

@@ -28,7 +28,7 @@ impl Challenge {
     }
 }
 
-/// Reads all challenges of an answer. Reading ends, without an error, at the first text that is no challenge.
+/// Reads all challenges of an answer. Reading ends, without an error, at the first text that is not a challenge.
 pub fn parse<'a>(values: impl IntoIterator<Item = &'a str>) -> Vec<Challenge> {
     let mut challenges = Vec::new();
     let mut room = MAX_LENGTH;

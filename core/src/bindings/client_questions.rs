@@ -88,8 +88,8 @@ impl Questions {
         Ok(builder.options(|options| options.auth = Some(auth)))
     }
 
-    /// Answers a question by the value that its callback returned, as JSON. Returns the problem of a value that is no
-    /// answer.
+    /// Answers a question by the value that its callback returned, as JSON. Returns the problem of a value that is not
+    /// an answer.
     pub fn answer(&self, number: u32, given: &[u8]) -> Option<String> {
         let (question, asker, sender) = self.lock().remove(&number)?;
         let answer = match asker {

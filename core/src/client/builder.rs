@@ -376,7 +376,7 @@ impl ClientBuilder {
     }
 
     /// Opens a connection that carries the messages of another client, with the headers and credentials of this one. Errors
-    /// if the target is no `http`, `https`, `ws` or `wss` URL, or if the options are invalid.
+    /// if the target is not an `http`, `https`, `ws` or `wss` URL, or if the options are invalid.
     pub async fn relay(self) -> Result<Relay, Error> {
         let network = self.network()?;
         let auth = self.authorizer(&network)?;

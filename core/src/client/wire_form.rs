@@ -101,7 +101,7 @@ impl Operation {
         json::raw(result.finish())
     }
 
-    /// Returns what the operation comes to with this result. Errors if it is no result of the method.
+    /// Returns what the operation comes to with this result. Errors if it is not a result of the method.
     pub(super) fn of_result(&self, result: &Raw) -> Result<Raw, Error> {
         let method = self.method();
         match self {

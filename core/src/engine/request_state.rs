@@ -166,7 +166,7 @@ fn unseal(
     binding: &Binding,
     state: &str,
 ) -> Result<(Option<RoundId>, Journal), &'static str> {
-    let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| "it is no base64url")?;
+    let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| "it is not valid base64url")?;
     let text = keys.open(KIND, &bytes).ok_or(
         "no key opens it: it was changed, is of a server with another name, or was sealed with a key that is not in the ring",
     )?;

@@ -146,7 +146,7 @@ impl Pages {
             page.items.iter().map(|item| count_values(item.get(), usize::MAX)).sum::<usize>();
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
-        // A repeated cursor alone is no error: it may lead to a different page (Pagination).
+        // A repeated cursor alone is not an error: it may lead to a different page (Pagination).
         if !self.seen.insert(hash) {
             return Err(broken(format!(
                 "{method}: the server returned the same page twice, with the cursor {cursor:?}, so the list would never end"

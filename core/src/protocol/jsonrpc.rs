@@ -61,7 +61,7 @@ pub struct Malformed {
     pub message: String,
     /// True for a malformed response, which gets no error response.
     pub is_response: bool,
-    /// True if it has no method, so that it is no request, whatever else it is. Beside a result or an error, a method that is
+    /// True if it has no method, so that it is not a request, whatever else it is. Beside a result or an error, a method that is
     /// not a string counts as none.
     pub lacks_method: bool,
 }

@@ -30,14 +30,14 @@ impl OwnCapabilities {
         }
     }
 
-    /// Errors for settings that are no object, and for an extension whose name has no prefix (SEP-2133, "Definition").
+    /// Errors for settings that are not an object, and for an extension whose name has no prefix (SEP-2133, "Definition").
     pub fn check(&self) -> Result<(), Error> {
         let named = [("extensions", &self.extensions), ("experimental", &self.experimental)];
         for (option, members) in named {
             for (name, settings) in members.iter().flat_map(|members| &members.0) {
                 if option == "extensions" && !meta_key::has_prefix(name) {
                     return Err(Error::misuse(format!(
-                        "{option}: {name:?} is no name of an extension: it needs a prefix that is yours, such as \
+                        "{option}: {name:?} is not the name of an extension: it needs a prefix that is yours, such as \
                          \"com.example/search\""
                     )));
                 }
@@ -123,11 +123,14 @@ mod tests {
             assert!(given(allowed).check().is_ok(), "{allowed}");
         }
         for (refused, reason) in [
-            (r#"{"extensions":{"search":{}}}"#, r#"extensions: "search" is no name"#),
-            (r#"{"extensions":{"/search":{}}}"#, r#"extensions: "/search" is no name"#),
-            (r#"{"extensions":{"com.example/":{}}}"#, r#"extensions: "com.example/" is no name"#),
-            (r#"{"extensions":{"com example/a":{}}}"#, "is no name of an extension"),
-            (r#"{"extensions":{"com.example/a/b":{}}}"#, "is no name of an extension"),
+            (r#"{"extensions":{"search":{}}}"#, r#"extensions: "search" is not the name"#),
+            (r#"{"extensions":{"/search":{}}}"#, r#"extensions: "/search" is not the name"#),
+            (
+                r#"{"extensions":{"com.example/":{}}}"#,
+                r#"extensions: "com.example/" is not the name"#,
+            ),
+            (r#"{"extensions":{"com example/a":{}}}"#, "is not the name of an extension"),
+            (r#"{"extensions":{"com.example/a/b":{}}}"#, "is not the name of an extension"),
             (
                 r#"{"extensions":{"com.example/a":true}}"#,
                 r#"extensions: the settings of "com.example/a" must be an object, such as {}"#,

@@ -38,7 +38,7 @@ impl List {
             "resource" | "resources" => Ok(Self::Resources),
             "resourceTemplate" | "templates" => Ok(Self::Templates),
             "prompt" | "prompts" => Ok(Self::Prompts),
-            _ => Err(Error::misuse(format!("{kind:?} is no kind of component"))),
+            _ => Err(Error::misuse(format!("{kind:?} is not a kind of component"))),
         }
     }
 

@@ -33,7 +33,7 @@ impl FromStr for HandlerKind {
             "resource" | "resourceTemplate" | "template" => Ok(Self::Resource),
             "completion" => Ok(Self::Completion),
             "method" | "notification" => Ok(Self::Method),
-            _ => Err(Error::misuse(format!("{kind:?} is no kind of handler"))),
+            _ => Err(Error::misuse(format!("{kind:?} is not a kind of handler"))),
         }
     }
 }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn typed(schema: Value) -> Option<String> {
-        let Value::Object(schema) = schema else { panic!("{schema} is no object") };
+        let Value::Object(schema) = schema else { panic!("{schema} is not an object") };
         of_object(schema).map(|schema| Value::Object(schema).to_string())
     }
 

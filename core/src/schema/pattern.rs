@@ -57,7 +57,7 @@ struct Backtracking {
 }
 
 impl Pattern {
-    /// Returns `None` for what is no pattern, and for one that would take more than `size` bytes.
+    /// Returns `None` for what is not a pattern, and for one that would take more than `size` bytes.
     pub(super) fn compile(text: &str, size: usize) -> Option<Self> {
         let simplified = ecma::simplified(text)?;
         let translated = jsonschema_regex::to_rust_regex(&simplified).ok()?;

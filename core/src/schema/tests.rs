@@ -282,7 +282,7 @@ fn places_are_dotted_with_indexes() {
         let value = json!({"order": {"lines": [{"sku": "a"}, line]}});
         assert_eq!(complaint(&schema, &value), expected);
     }
-    // A member whose name is a number is no index.
+    // A member whose name is a number is not an index.
     let schema = json!({"additionalProperties": {"type": "null"}});
     assert_eq!(complaint(&schema, &json!({"0": 1})), "property '0': expected null, got 1");
 }

@@ -21,7 +21,7 @@ use crate::{
 /// ```
 /// # use gudgeon::ToolError;
 /// fn shelf(number: &str) -> Result<u8, ToolError> {
-///     let shelf: u8 = number.parse().map_err(|_| ToolError::new(format!("{number:?} is no shelf: give 1 to 9")))?;
+///     let shelf: u8 = number.parse().map_err(|_| ToolError::new(format!("{number:?} is not a shelf: give 1 to 9")))?;
 ///     std::fs::metadata(".")?; // an error here is sent without its details
 ///     Ok(shelf)
 /// }

@@ -12,7 +12,7 @@ use crate::router::leaves_folder;
 ///
 /// Call it before a handler opens, writes or lists what an argument names. The path uses `/` on every system. It need not
 /// exist, so a handler can create the file. The check is made once: in a folder where others replace directories by
-/// symbolic links at the same time, it is no protection.
+/// symbolic links at the same time, it does not protect.
 ///
 /// ```
 /// # fn main() -> Result<(), gudgeon::ToolError> {
@@ -41,7 +41,7 @@ pub fn resolve(root: &Path, path: &str) -> io::Result<Result<PathBuf, String>> {
     if !root.is_dir() {
         return Err(io::Error::new(
             io::ErrorKind::NotADirectory,
-            format!("{} is no folder", root.display()),
+            format!("{} is not a folder", root.display()),
         ));
     }
     if leaves_folder(path) {

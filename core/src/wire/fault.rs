@@ -172,7 +172,7 @@ mod tests {
         for (kind, expected) in rows {
             let wire = Wire::of(Revision::V2026_07_28);
             let Lowered::Error(error) = lower(wire, None, Fault::new(kind, "")) else {
-                panic!("{kind:?} is no error");
+                panic!("{kind:?} is not an error");
             };
             assert_eq!(status(error.code).as_u16(), expected, "{kind:?}");
         }
@@ -185,7 +185,7 @@ mod tests {
             let fault = Fault::new(FaultKind::Protocol(chosen), "");
             match lower(Wire::of(revision), None, fault) {
                 Lowered::Error(error) => error.code,
-                Lowered::Tool(_) => panic!("{chosen} is no error"),
+                Lowered::Tool(_) => panic!("{chosen} is not an error"),
             }
         };
         for (chosen, modern) in [

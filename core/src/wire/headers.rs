@@ -126,7 +126,7 @@ fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let encoded =
         text.strip_prefix(ENCODED_PREFIX).and_then(|rest| rest.strip_suffix(ENCODED_SUFFIX));
     let Some(encoded) = encoded else { return Ok(Cow::Borrowed(text)) };
-    let bytes = STANDARD.decode(encoded).map_err(|_| "is no valid base64 after =?base64?")?;
+    let bytes = STANDARD.decode(encoded).map_err(|_| "is not valid base64 after =?base64?")?;
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is no UTF-8 inside its base64")
 }
 

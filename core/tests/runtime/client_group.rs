@@ -266,7 +266,7 @@ async fn a_closed_group_makes_no_further_attempt() {
     let group = group.await.unwrap();
     group.close().await;
     let failed: Vec<_> = group.errors().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(failed, ["late"], "closing is no failure of the others");
+    assert_eq!(failed, ["late"], "closing is not a failure of the others");
     let listening = shelf("late", &["who"]).listen(&url).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(group.clients().len(), 1);

@@ -59,7 +59,7 @@ async fn every_request_of_a_program_runs_inside_middleware_in_order() {
             .connect()
             .await
             .unwrap();
-        assert!(take(&log).is_empty(), "the handshake is no request of the program");
+        assert!(take(&log).is_empty(), "the handshake is not a request of the program");
         assert_eq!(client.list::<Tool>().await.unwrap().len(), 3);
         assert_eq!(take(&log), ["tools/list", "tools"]);
         assert_eq!(client.list_page::<Tool>(None).await.unwrap().items.len(), 3);

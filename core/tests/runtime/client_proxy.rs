@@ -209,7 +209,7 @@ async fn listed_hosts_and_loopback_addresses_are_reached_directly() {
     let port = address(&listening).port();
     let proxy = TestProxy::start(Behaviour::Say(""), None).await;
     let named = format!("http://127.0.0.1:{}", proxy.port);
-    // Systems that know this address lead it to this machine, but it is no loopback address.
+    // Systems that know this address lead it to this machine, but it is not a loopback address.
     let unspecified = format!("http://0.0.0.0:{port}/mcp");
     let mut cases = vec![
         (format!("http://127.0.0.1:{port}/mcp"), "shelf.example"),

@@ -72,7 +72,7 @@ fn begin(server: &EndpointServer, connection: ConnectionId, id: u64) -> Run {
 fn run(mut work: Work) -> Run {
     match work.pop() {
         Some(Effect::Run(run)) => *run,
-        other => panic!("it is no run: {other:?}"),
+        other => panic!("it is not a run: {other:?}"),
     }
 }
 

@@ -80,7 +80,11 @@ async fn removals_hiding_and_updates_reach_all_outer_servers() {
     assert_eq!(tools(&mut peer).await, ["house_open", "house_shelf_tidy"]);
     town.registry().remove(List::Tools, "house_shelf_tidy").unwrap();
     shelf.remove(List::Tools, "tidy").unwrap();
-    assert_eq!(tools(&mut peer).await, ["house_open"], "what is gone there already is no error");
+    assert_eq!(
+        tools(&mut peer).await,
+        ["house_open"],
+        "what is gone there already is not an error"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -95,9 +95,9 @@ fn a_token_with_wrong_claims_is_refused() {
         (json!({ "exp": 0 }), "expired"),
         (json!({ "exp": -1 }), "expired"),
         (json!({ "exp": null }), "never expires"),
-        (json!({ "exp": "2030" }), "no number"),
+        (json!({ "exp": "2030" }), "not a number"),
         (json!({ "nbf": UNIX + 61 }), "not valid yet"),
-        (json!({ "nbf": [] }), "no number"),
+        (json!({ "nbf": [] }), "not a number"),
         (json!({ "iat": UNIX + 61 }), "in the future"),
         (json!({ "sub": null, "client_id": null }), "no subject"),
         (json!({ "sub": "", "client_id": null }), "no subject"),
@@ -132,8 +132,8 @@ fn a_token_with_a_wrong_head_or_signature_is_refused() {
         (json!({ "alg": "HS256", "kid": "one" }), "algorithm"),
         (json!({ "alg": "RS256", "kid": "one" }), "unknown key"),
         (json!({ "alg": "EdDSA", "kid": "one" }), "unknown key"),
-        (json!({ "alg": "ES256", "kid": "one", "typ": "dpop+jwt" }), "no access token"),
-        (json!({ "alg": "ES256", "kid": "one", "typ": "logout+jwt" }), "no access token"),
+        (json!({ "alg": "ES256", "kid": "one", "typ": "dpop+jwt" }), "not an access token"),
+        (json!({ "alg": "ES256", "kid": "one", "typ": "logout+jwt" }), "not an access token"),
         (json!({ "alg": "ES256", "kid": "one", "crit": ["b64"], "b64": false }), "extension"),
         (json!({ "kid": "one" }), "malformed"),
         (json!([]), "malformed"),
@@ -142,7 +142,7 @@ fn a_token_with_a_wrong_head_or_signature_is_refused() {
     }
 }
 
-/// A public key is no secret: an HMAC made with its text must not count (RFC 8725, section 2.1).
+/// A public key is not a secret: an HMAC made with its text must not count (RFC 8725, section 2.1).
 #[test]
 fn an_hmac_with_the_public_key_is_refused() {
     let (signer, keys) = signer();

@@ -39,7 +39,7 @@ fn both_eras_are_served_side_by_side() {
     let (older, newer) =
         (visitor.open("2025-03-26", json!({})), visitor.open(LATEST_LEGACY, json!({})));
     for session in ["nobody", &older, &newer] {
-        // A session is no reason to take a request for a legacy one that says it is modern.
+        // A session is not a reason to take a request for a legacy one that says it is modern.
         let request = Request::modern("tools/list", json!({}))
             .header("mcp-session-id", session)
             .header("last-event-id", "5");

@@ -366,7 +366,7 @@ fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
     let broken: Vec<_> = (0..3)
         .map(|_| {
             let stream = visitor.get(&session, "");
-            assert_eq!(visitor.reply(stream).status, 200, "calls in flight are no streams");
+            assert_eq!(visitor.reply(stream).status, 200, "calls in flight are not streams");
             change(&mut visitor);
             visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
             visitor.reply(stream).events()[0].0.clone()

@@ -47,7 +47,7 @@ def oven(ctx: SyncContext[Kitchen]) -> Iterator[Kitchen]:
 
 @app.tool(tags=["kitchen"])
 def bake(pizza: str, kitchen: Annotated[Kitchen, Depends(oven)]) -> str:
-    """Bake a pizza. The oven is no argument of the tool: no client sees it."""
+    """Bake a pizza. The oven is not an argument of the tool: no client sees it."""
     if pizza == "hawaii":
         raise ValueError("not in this house")
     kitchen.baked += 1

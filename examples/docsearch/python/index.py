@@ -58,7 +58,7 @@ class Index:
         paths = sorted(markdown_files(folder))
         step = max(1, len(paths) // 100)
         for done, path in enumerate(paths, 1):
-            with suppress(OSError, UnicodeEncodeError):  # unreadable, or its name is no text
+            with suppress(OSError, UnicodeEncodeError):  # unreadable, or its name is not text
                 path.encode()
                 self._add(path, (folder / path).read_bytes().decode(errors="replace"))
             if done % step == 0 or done == len(paths):

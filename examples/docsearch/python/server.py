@@ -15,7 +15,7 @@ from gudgeon import Completion, ProtocolError, ResourceNotFound, Server, SyncCon
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[3]).resolve()
 if not FOLDER.is_dir():
-    sys.exit(f"docsearch: {FOLDER} is no folder; give the folder that holds your Markdown files")
+    sys.exit(f"docsearch: {FOLDER} is not a folder; give the folder that holds your Markdown files")
 READ_ONLY = ToolAnnotations(read_only=True)
 
 app = Server(

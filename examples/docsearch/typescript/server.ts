@@ -7,7 +7,7 @@ import { Index, NoSuchDocument } from "./index.js";
 
 const FOLDER = resolve(process.argv[2] ?? fileURLToPath(new URL("../../../..", import.meta.url)));
 if (!statSync(FOLDER, { throwIfNoEntry: false })?.isDirectory()) {
-  console.error(`docsearch: ${FOLDER} is no folder; give the folder that holds your Markdown files`);
+  console.error(`docsearch: ${FOLDER} is not a folder; give the folder that holds your Markdown files`);
   process.exit(1);
 }
 

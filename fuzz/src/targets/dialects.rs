@@ -74,7 +74,7 @@ fn check_spelling(bytes: &[u8]) {
     assert_eq!(format!("{read:?}"), format!("{again:?}"), "{written}");
 }
 
-/// Writes a frame; `None` if some of it is no message.
+/// Writes a frame; `None` if some of it is not a message.
 fn write_frame(frame: &Frame<'_>) -> Option<String> {
     match frame {
         Frame::One(one) => write_message(one),

@@ -39,7 +39,7 @@ fn check_match(template: &UriTemplate, uri: &str) {
     assert!(uri.len() <= MAX_URI_BYTES);
     let names: Vec<_> = template.variables().collect();
     for (name, value) in &values {
-        assert!(names.contains(&name.as_str()), "{name} is no variable");
+        assert!(names.contains(&name.as_str()), "{name} is not a variable");
         let is_query =
             template.kinds().any(|variable| variable.name == *name && variable.is_query());
         let texts = match value {

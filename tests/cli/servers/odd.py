@@ -1,6 +1,6 @@
 """Servers that a user would not expect: `odd.py KIND`, over stdio, without any library.
 
-`silent` never answers, `exits` ends at once, `garbage` prints lines that are no messages, `http` speaks HTTP, and
+`silent` never answers, `exits` ends at once, `garbage` prints lines that are not messages, `http` speaks HTTP, and
 `future` speaks a revision that nobody knows. `plain` is a server of 2025-06-18 that checks nothing, and whose tool
 returns structured content without a text, and `chatty` the same, which prints at its start.
 """

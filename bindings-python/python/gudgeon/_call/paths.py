@@ -16,7 +16,7 @@ def resolve_inside(root: str | PathLike[str], path: str) -> Path:
 
     Call it before a handler opens, writes or lists what an argument names. `path` uses `/` on every system. It need not
     exist, so a handler can create the file. The check is made once: in a folder where others replace directories by
-    symbolic links at the same time, it is no protection.
+    symbolic links at the same time, it does not protect.
 
     Args:
         root: The folder.

@@ -50,7 +50,7 @@ class Ask:
 
 
 def _no_request(mailbox: Any) -> int:
-    raise AssertionError("a pause is no request")
+    raise AssertionError("a pause is not a request")
 
 
 # In place of a request: other tasks of an event loop run before the next step.

@@ -130,7 +130,7 @@ def pydantic_text(error: Any, raw: Any, wire: str) -> str:
 
 
 def _decoded(raw: Any, *, inside: bool) -> Any:
-    """Returns the value, or `...` where it is no JSON; `inside` a string, the JSON that the string holds."""
+    """Returns the value, or `...` where it is not JSON; `inside` a string, the JSON that the string holds."""
     try:
         value = msgspec.json.decode(raw)
         return msgspec.json.decode(value) if inside and isinstance(value, str) else value

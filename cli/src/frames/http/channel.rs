@@ -261,7 +261,7 @@ impl State {
 impl Drop for Pending {
     fn drop(&mut self) {
         let mut state = self.channel.lock();
-        // In a session a closed exchange is no cancellation: its response is dropped.
+        // In a session a closed exchange is not a cancellation: its response is dropped.
         if self.channel.is_shared && state.exchanges.remove(&self.id).is_some() {
             let id: serde_json::Value = serde_json::from_str(&self.id).unwrap_or_default();
             state.send(notification("notifications/cancelled", &json!({ "requestId": id })));

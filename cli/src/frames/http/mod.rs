@@ -90,7 +90,7 @@ impl Listener {
                 let answer = answer(request);
                 async move { Ok::<_, Infallible>(answer.await) }
             });
-            // A client that breaks the connection is no error of this program.
+            // A client that breaks the connection is not an error of this program.
             tokio::spawn(http1::Builder::new().serve_connection(HyperIo::new(stream), service));
         }
     }

@@ -70,7 +70,7 @@ async function serveExported() {
   if (name) {
     server = values.get(name);
     if (server === undefined) fail(`${file} has no export ${JSON.stringify(name)}`, "check the name after the colon");
-    if (typeof server?.run !== "function") fail(`${file}:${name} is no server`, "name an export that is a Server of gudgeon");
+    if (typeof server?.run !== "function") fail(`${file}:${name} is not a server`, "name an export that is a Server of gudgeon");
   } else {
     const servers = new Map();
     for (const [key, value] of values) if (isServer(value) && ![...servers.values()].includes(value)) servers.set(key, value);

@@ -69,7 +69,7 @@ def lacking_dependency(text):
     except ValueError:
         name = ""
     if not name:
-        return f"{text!r} (which is no dependency)"
+        return f"{text!r} (which is not a dependency)"
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -163,7 +163,7 @@ def named(values, name, place):
     if not hasattr(value, "run") and callable(value):
         value = value()
     if not hasattr(value, "run"):
-        fail(f"{place}:{name} is no server, but of type {type(value).__name__}", "name a variable that holds a server")
+        fail(f"{place}:{name} is not a server, but of type {type(value).__name__}", "name a variable that holds a server")
     return value
 
 

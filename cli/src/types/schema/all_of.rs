@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{DEEPEST, reference::unescaped};
 
-/// Returns one object schema for all parts of `allOf` and what stands beside them; `None` if a part is no object.
+/// Returns one object schema for all parts of `allOf` and what stands beside them; `None` if a part is not an object.
 pub fn merged(
     root: &Value,
     schema: &Map<String, Value>,

@@ -47,7 +47,7 @@ impl Builder {
         Self { names, declarations: Vec::new(), known: HashMap::new(), left: MOST }
     }
 
-    /// Reads a schema. Types that are no names themselves are declared, so that signatures stay short.
+    /// Reads a schema. Types that are not names themselves are declared, so that signatures stay short.
     pub fn root(&mut self, root: &Root<'_>) -> Type {
         let schema = root.schema.pointer(root.pointer).unwrap_or(&Value::Null);
         let before = self.declarations.len();

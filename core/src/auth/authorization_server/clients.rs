@@ -230,7 +230,7 @@ pub fn check_redirect(uri: &str) -> Result<(), String> {
 
 fn check_redirect_uri(uri: &str) -> Result<(), OAuthError> {
     let invalid = |reason: &str| OAuthError::new("invalid_redirect_uri", reason);
-    let (scheme, rest) = uri.split_once(':').ok_or_else(|| invalid("it is no absolute URL"))?;
+    let (scheme, rest) = uri.split_once(':').ok_or_else(|| invalid("it is not an absolute URL"))?;
     let scheme = &*scheme.to_ascii_lowercase();
     if uri.len() > MAX_URI || uri.contains('#') || !uri.bytes().all(|byte| byte.is_ascii_graphic())
     {

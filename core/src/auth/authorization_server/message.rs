@@ -127,7 +127,7 @@ impl Form {
         Self::read(&request.query)
     }
 
-    /// Reads the body. Errors if it is no form.
+    /// Reads the body. Errors if it is not a form.
     pub(super) fn of_body(request: &Request) -> Result<Self, OAuthError> {
         let kind = request.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
@@ -171,7 +171,7 @@ impl Form {
     }
 }
 
-/// Returns the resource that a request names (RFC 8707). Errors for more than one, and for one that is no absolute URL.
+/// Returns the resource that a request names (RFC 8707). Errors for more than one, and for one that is not an absolute URL.
 pub(super) fn resource(form: &Form) -> Result<Option<&str>, OAuthError> {
     let mut all = form.all("resource");
     match (all.next(), all.next()) {

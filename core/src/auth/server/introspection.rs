@@ -175,7 +175,7 @@ mod tests {
             (json!({ "active": "true", "sub": "ada" }), "not active"),
             (json!({}), "not active"),
             (json!({ "active": true, "sub": "ada", "exp": 900 }), "expired"),
-            (json!({ "active": true, "sub": "ada", "exp": "soon" }), "no number"),
+            (json!({ "active": true, "sub": "ada", "exp": "soon" }), "not a number"),
             (json!({ "active": true, "sub": "ada", "nbf": 1_100 }), "not valid yet"),
             (json!({ "active": true, "sub": "ada", "aud": "https://other.example" }), "audience"),
             (json!({ "active": true }), "no subject"),

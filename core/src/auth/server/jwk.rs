@@ -108,9 +108,9 @@ struct Members {
 impl Jwk {
     /// Reads a public key. Errors if it is of an unknown kind, too small, not for signatures, or not public.
     pub fn read(key: &Value) -> Result<Self, &'static str> {
-        let members = json::from_value::<Members>(key).map_err(|_| "it is no key")?;
+        let members = json::from_value::<Members>(key).map_err(|_| "it is not a key")?;
         if members.d.is_some() || members.k.is_some() || members.kty == "oct" {
-            return Err("it is no public key");
+            return Err("it is not a public key");
         }
         if members.r#use.as_deref().is_some_and(|usage| usage != "sig")
             || members
@@ -121,7 +121,7 @@ impl Jwk {
         }
         let number = |member: &Option<String>| {
             let bytes = URL_SAFE_NO_PAD.decode(member.as_deref().unwrap_or_default());
-            bytes.map_err(|_| "it is no base64url")
+            bytes.map_err(|_| "it is not valid base64url")
         };
         let key = match (members.kty.as_str(), members.crv.as_deref()) {
             ("RSA", _) => {
@@ -233,7 +233,7 @@ impl Jwks {
         if text.len() > MAX_KEY_SET {
             return Err(format!("the key set is longer than {MAX_KEY_SET} bytes"));
         }
-        let set: Set = json::from_bytes(text).map_err(|_| "the answer is no key set")?;
+        let set: Set = json::from_bytes(text).map_err(|_| "the answer is not a key set")?;
         if set.keys.len() > MAX_KEYS {
             return Err(format!("the key set has more than {MAX_KEYS} keys"));
         }
@@ -338,8 +338,8 @@ mod tests {
         let point = URL_SAFE_NO_PAD.encode([1; 32]);
         let small = URL_SAFE_NO_PAD.encode([255; 255]);
         for (key, reason) in [
-            (json!({ "kty": "oct", "k": "AAAA" }), "no public key"),
-            (json!({ "kty": "OKP", "crv": "Ed25519", "x": point, "d": point }), "no public key"),
+            (json!({ "kty": "oct", "k": "AAAA" }), "not a public key"),
+            (json!({ "kty": "OKP", "crv": "Ed25519", "x": point, "d": point }), "not a public key"),
             (
                 json!({ "kty": "OKP", "crv": "Ed25519", "x": point, "use": "enc" }),
                 "not for signatures",
@@ -356,7 +356,7 @@ mod tests {
             (json!({ "kty": "EC", "crv": "P-384", "x": point, "y": point }), "wrong length"),
             (json!({ "kty": "RSA", "n": small, "e": "AQAB" }), "2048"),
             (json!({ "kty": "RSA", "n": "!", "e": "AQAB" }), "base64url"),
-            (json!("RSA"), "no key"),
+            (json!("RSA"), "not a key"),
         ] {
             let error = Jwk::read(&key).unwrap_err();
             assert!(error.contains(reason), "{key}: {error}");
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(keys.candidates(None, Algorithm::EdDsa).len(), MAX_TRIED);
         assert!(Jwks::read(set(10_001).as_bytes()).unwrap_err().contains("more than 10000 keys"));
         assert!(Jwks::read(&vec![b' '; MAX_KEY_SET + 1]).unwrap_err().contains("bytes"));
-        assert!(Jwks::read(b"[]").unwrap_err().contains("no key set"));
+        assert!(Jwks::read(b"[]").unwrap_err().contains("not a key set"));
         let same: Vec<_> = (0..100)
             .map(|_| format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{x}","kid":"a"}}"#))
             .collect();

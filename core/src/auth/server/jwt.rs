@@ -66,12 +66,12 @@ struct Header {
 }
 
 impl<'a> ParsedJwt<'a> {
-    /// Takes an access token apart. Errors if it is no JWT, or one of another kind.
+    /// Takes an access token apart. Errors if it is not a JWT, or one of another kind.
     pub fn parse(token: &'a str) -> Result<Self, &'static str> {
         let (header, parsed) = Self::parts(token)?;
         match kind(header.typ.as_deref().unwrap_or("JWT")).as_str() {
             "jwt" | "at+jwt" => Ok(parsed),
-            _ => Err("the token is no access token"),
+            _ => Err("the token is not an access token"),
         }
     }
 
@@ -180,7 +180,7 @@ pub(in crate::auth) fn check_times(
         None | Some(Value::Null) => Ok(None),
         Some(it) => match it.as_f64().filter(|number| number.is_finite()) {
             Some(it) => Ok(Some(it)),
-            None => Err("a time of the token is no number"),
+            None => Err("a time of the token is not a number"),
         },
     };
     match time("exp")? {

@@ -168,7 +168,7 @@ fn entries_that_match_nothing_are_refused_with_the_fix() {
     let cors = GuardConfig { cors: Cors::Origins(vec!["a.example".into()]), ..local() };
     assert!(problem(&cors).starts_with(r#"cors: "a.example" has no scheme"#));
     let url = GuardConfig { public_url: Some("a.example/mcp".into()), ..local() };
-    let said = url.check().expect_err("it is no URL").to_string();
+    let said = url.check().expect_err("it is not a URL").to_string();
     assert!(said.starts_with(r#"public_url: "a.example/mcp" is not a URL; "#), "{said}");
 }
 

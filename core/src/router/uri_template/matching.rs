@@ -66,7 +66,7 @@ impl Matcher {
                     // Query variables may be absent, and the `?` is with them.
                     if !starts_with_text || !text.starts_with('&') || text.contains('#') {
                         let message = format!(
-                            "the text {text:?} is no part of the query without these variables; write \
+                            "the text {text:?} is not part of the query without these variables; write \
                              `?name=value{{&…}}`, or put it before the `?`"
                         );
                         return Err((query_position(parts), message));

@@ -228,7 +228,7 @@ impl Answers {
     }
 
     /// Returns the valid answer to a question; for an accepted form, with defaults filled in. Returns `None` if there
-    /// is no valid answer. If an earlier run asked another question under this key, all later entries are discarded.
+    /// is not a valid answer. If an earlier run asked another question under this key, all later entries are discarded.
     pub fn get(&self, key: &str, method: Method, params: &str) -> Option<Raw> {
         let held = self.held(key, method, params)?;
         if held.problem.get().is_some() {

@@ -30,7 +30,7 @@ pub fn validate(method: Method, params: &str, answer: &Raw) -> Result<Raw, Strin
             Ok(_) => Ok(answer.clone()),
             Err(error) => Err(format!("it is not a list of roots: {error}")),
         },
-        _ => Err(format!("{} is no question", method.as_str())),
+        _ => Err(format!("{} is not a question", method.as_str())),
     }
 }
 

@@ -262,7 +262,7 @@ pub struct ClientSession {
     phase: Phase,
     negotiation: Negotiation,
     stray_output: StrayOutput,
-    /// The number of frames that were no messages.
+    /// The number of frames that were not messages.
     malformed: u64,
     tolerance: Tolerance,
     /// The request whose exchange ended with the frame that is being handled.

@@ -32,7 +32,7 @@ pub struct SessionConfig {
 
 /// An input of the session.
 #[derive(Debug)]
-#[allow(clippy::enum_variant_names, reason = "the end of the input is no kind of input")]
+#[allow(clippy::enum_variant_names, reason = "the end of the input is not a kind of input")]
 pub enum Input<'a> {
     /// A frame was received.
     Frame(&'a [u8]),

@@ -76,7 +76,7 @@ mod tests {
     async fn a_name_does_not_hide_an_address_of_this_machine() {
         let local = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::"];
         let elsewhere = Reach::LocalIf(vec!["https://192.0.2.1/mcp".into()]);
-        // A spelling of 127.0.0.1 that is no IP address to the standard library.
+        // A spelling of 127.0.0.1 that is not an IP address to the standard library.
         for named in ["http://127.0.0.1:8000/mcp", "http://[::1]/mcp", "https://127.1/mcp"] {
             let here = Reach::LocalIf(vec!["https://192.0.2.1/mcp".into(), named.into()]);
             for address in local {

@@ -100,7 +100,7 @@ impl TokenFile {
         self.file.get(key).await.map_err(self.failed())
     }
 
-    /// Stores a record, JSON. Errors if it is no JSON, or the file can't be read or written.
+    /// Stores a record, JSON. Errors if it is not JSON, or the file can't be read or written.
     pub async fn set(&self, key: &str, value: &[u8]) -> Result<(), Error> {
         self.file.set(key, value).await.map_err(self.failed())
     }

@@ -97,7 +97,7 @@ fn members<'a>(
     let list = list.ok_or_else(|| format!("the result has no list {name:?}"))?;
     list.iter_mut()
         .map(|entry| {
-            entry.as_object_mut().ok_or_else(|| format!("an entry of {name:?} is no object"))
+            entry.as_object_mut().ok_or_else(|| format!("an entry of {name:?} is not an object"))
         })
         .collect()
 }

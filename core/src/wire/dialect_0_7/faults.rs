@@ -119,7 +119,7 @@ mod tests {
         for (kind, method, expected) in rows {
             let method = method.map(MethodName::Standard);
             let Lowered::Error(error) = lower(method.as_ref(), Fault::new(kind, "why")) else {
-                panic!("{kind:?} is no error");
+                panic!("{kind:?} is not an error");
             };
             assert_eq!(error.code, expected, "{kind:?} of {method:?}");
         }

@@ -44,7 +44,7 @@ impl Handler {
     pub(crate) fn act(self) -> fixture::Act {
         match self {
             Self::Act(act) => act,
-            Self::Named(_) | Self::Plain => panic!("{self:?} is no handler of the fixture"),
+            Self::Named(_) | Self::Plain => panic!("{self:?} is not a handler of the fixture"),
         }
     }
 

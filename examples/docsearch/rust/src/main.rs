@@ -145,7 +145,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !folder.is_dir() {
         let folder = folder.display();
         return Err(format!(
-            "{folder} is no folder; give the folder that holds your Markdown files"
+            "{folder} is not a folder; give the folder that holds your Markdown files"
         )
         .into());
     }

@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         tokio::spawn(async move {
-            // A connection ends with its client, which is no failure.
+            // A connection ends with its client, which is not a failure.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service_fn(answer))
                 .await;

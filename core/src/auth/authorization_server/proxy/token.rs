@@ -204,7 +204,7 @@ impl OAuthProxy {
         outcome.map_err(Interruption::Refused)
     }
 
-    /// Revokes the grant of a token, here and at the provider (RFC 7009). An unknown token is no error.
+    /// Revokes the grant of a token, here and at the provider (RFC 7009). An unknown token is not an error.
     pub(super) fn revoke(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
         let form = Form::of_body(&request.request)?;
         self.endpoints(at.unix)?;

@@ -119,7 +119,9 @@ impl TestServer {
         identity.verify(&self.keys.public(), at.unix).map_err(refused)?;
         let is_own = identity.typ == "jwt" && identity.text("iss") == Some(&self.issuer);
         if !is_own || !identity.has_audience(&[&client.id]) {
-            return Err(refused("the subject_token is no identity token for this client").into());
+            return Err(
+                refused("the subject_token is not an identity token for this client").into()
+            );
         }
         let subject = identity.text("sub").ok_or_else(|| refused("subject_token has no sub"))?;
         let resource = resource(form)?.ok_or_else(|| invalid("resource is missing"))?;

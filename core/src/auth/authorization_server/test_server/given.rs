@@ -143,7 +143,7 @@ fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Returns the strings of a list. Returns `None` if the value is no list, or has an entry that is no string.
+/// Returns the strings of a list. Returns `None` if the value is not a list, or has an entry that is not a string.
 pub(super) fn texts(given: Value) -> Option<Vec<String>> {
     let Value::Array(list) = given else { return None };
     let mut texts = Vec::with_capacity(list.len());

@@ -76,7 +76,7 @@ fn fields(form: Result<Form, OAuthError>) -> Vec<(String, String)> {
     form.map(Form::into_fields).unwrap_or_default()
 }
 
-/// Returns the members of a registration request, those that are no strings as JSON.
+/// Returns the members of a registration request, those that are not strings as JSON.
 fn json_fields(request: &Request) -> Vec<(String, String)> {
     let body: Value = json::from_bytes(&request.body).unwrap_or_default();
     let Value::Object(members) = body else { return Vec::new() };

@@ -34,7 +34,7 @@ impl TestServer {
         Ok(Response::json(StatusCode::OK, &answer))
     }
 
-    /// Revokes a token of the client, and with a refresh token all tokens of its grant. An unknown token is no error.
+    /// Revokes a token of the client, and with a refresh token all tokens of its grant. An unknown token is not an error.
     pub(super) fn revoke(&mut self, at: &Moment, request: &Request) -> Outcome {
         let form = Form::of_body(request)?;
         let client = self.authenticated(at, request, &form)?;

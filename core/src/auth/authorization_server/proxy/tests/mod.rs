@@ -132,7 +132,7 @@ fn a_browser_that_did_not_begin_a_sign_in_can_not_end_it() {
     let (_, query) = back.split_once('?').unwrap();
     let own = std::mem::take(&mut world.cookie);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
-    // The value in the page is no consent, even as the browser's cookie.
+    // The value in the page is not a consent, even as the browser's cookie.
     let name = own.split('=').next().unwrap();
     world.cookie = format!("{name}={}", world.sealed);
     assert_eq!(world.get(OAuthEndpoint::Callback, query).status, 400);
