@@ -304,7 +304,7 @@ impl Call {
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
         let client = self.run.look(|context| Arc::clone(&context.client));
-        self.stream.sessions.of(py, &client)
+        self.stream.sessions.values(py, &client)
     }
 
     /// The session id; HTTP only.

@@ -117,7 +117,7 @@ impl Connected {
         }
         let shared = Arc::downgrade(self);
         builder.on_event(move |event| {
-            let notice = Notice::of(event, reconnects);
+            let notice = Notice::from_event(event, reconnects);
             if let (Some(shared), Some(notice)) = (shared.upgrade(), notice) {
                 shared.push(Content::Notice(notice));
             }
@@ -131,7 +131,7 @@ impl Connected {
 
     /// Passes a question on. It is refused if the event loop that would take it is closed.
     fn push_question(&self, asked: Asked<'_>) {
-        if !self.push_open(Content::of(asked)) {
+        if !self.push_open(Content::from_asked(asked)) {
             self.refuse_questions();
         }
     }

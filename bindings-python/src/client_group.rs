@@ -39,7 +39,7 @@ impl NativeGroup {
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 passes lists by value")]
     fn new(clients: Vec<PyRef<'_, NativeClient>>) -> PyResult<Self> {
         let members = clients.iter().filter_map(|client| client.member()).collect();
-        let group = ClientGroup::of(members).map_err(|error| raise(&error))?;
+        let group = ClientGroup::from_members(members).map_err(|error| raise(&error))?;
         Ok(Self { group, calls: Calls::default(), subscriptions: Arc::default() })
     }
 

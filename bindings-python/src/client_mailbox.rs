@@ -78,7 +78,7 @@ impl Content {
         }
     }
 
-    pub(crate) fn of(asked: Asked<'_>) -> Self {
+    pub(crate) fn from_asked(asked: Asked<'_>) -> Self {
         match asked {
             Asked::Question(number, option, Question { key, params, .. }) => {
                 let (kind, params, key) = (option.to_owned(), params.clone(), key.clone());

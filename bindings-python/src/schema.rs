@@ -28,7 +28,10 @@ pub(crate) fn without_flags(pattern: &str, flags: &str) -> Option<String> {
 pub(crate) fn invalid_arguments(schema: &str, arguments: &[u8]) -> PyResult<Option<String>> {
     let arguments = serde_json::from_slice(arguments).map_err(invalid)?;
     let schema = Schema::compile(schema).map_err(invalid)?;
-    Ok(schema.check(&arguments).err().map(|violation| violation.of(Subject::Argument).to_string()))
+    Ok(schema
+        .check(&arguments)
+        .err()
+        .map(|violation| violation.with_subject(Subject::Argument).to_string()))
 }
 
 /// Returns the schema of the form for a schema, as JSON. `reading` is "plain", "validated" or "typed"; `value` says

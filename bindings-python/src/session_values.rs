@@ -25,7 +25,7 @@ struct Table {
 }
 
 impl SessionValues {
-    pub(crate) fn of(&self, py: Python<'_>, client: &Arc<ClientIdentity>) -> Py<PyDict> {
+    pub(crate) fn values(&self, py: Python<'_>, client: &Arc<ClientIdentity>) -> Py<PyDict> {
         let key = Arc::as_ptr(client).addr();
         if let Some((_, values)) = lock(&self.0).kept.get(&key) {
             return values.clone_ref(py);

@@ -59,7 +59,7 @@ impl NativeGroup {
     pub fn new(clients: Vec<&NativeClient>, failed: Vec<FailedServer>) -> napi::Result<Self> {
         let members = clients.iter().filter_map(|client| client.member());
         let failed = failed.into_iter().map(|server| Member::failed(server.name, &server.reason));
-        let group = ClientGroup::of(members.chain(failed).collect()).map_err(misuse)?;
+        let group = ClientGroup::from_members(members.chain(failed).collect()).map_err(misuse)?;
         Ok(Self { group, subscriptions: Arc::default() })
     }
 

@@ -419,7 +419,7 @@ fn hooked(
 ) -> ClientBuilder {
     let (events, reconnects) = (Arc::clone(queue), builder.reconnects());
     builder = builder.on_event(move |event| {
-        if let Some(notice) = Notice::of(event, reconnects) {
+        if let Some(notice) = Notice::from_event(event, reconnects) {
             events.notice(&notice);
         }
     });

@@ -29,7 +29,7 @@ pub struct Limits {
 }
 
 impl Saved {
-    pub fn of(
+    pub fn new(
         _: &Target,
         _: Option<&str>,
         _: &ConnectionArguments,
@@ -40,7 +40,7 @@ impl Saved {
 }
 
 impl Keeper {
-    pub fn of(
+    pub fn for_call(
         _: &Target,
         _: &ConnectionArguments,
         _: &Interaction,

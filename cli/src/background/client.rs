@@ -50,7 +50,7 @@ pub enum Keeper {
 
 impl Keeper {
     /// Returns the keeper of a call; `None` if questions are asked in the terminal, or declined.
-    pub fn of(
+    pub fn for_call(
         target: &CommandTarget,
         connection: &ConnectionArguments,
         interaction: &Interaction,
@@ -64,7 +64,7 @@ impl Keeper {
             target if is_detached => {
                 let builder = connection.builder(target)?;
                 let builder = builder.options(|options| options.roots = interaction.roots());
-                let definition = Definition::of(builder)?;
+                let definition = Definition::from_builder(builder)?;
                 Ok(Some(Self::Definition(Box::new(definition))))
             }
             _ => Ok(None),

@@ -45,7 +45,7 @@ enum Server {
 
 impl Definition {
     /// Returns the definition of a client that is not connected yet, as seen from the current folder.
-    pub fn of(builder: ClientBuilder) -> Result<Self, Failure> {
+    pub fn from_builder(builder: ClientBuilder) -> Result<Self, Failure> {
         let server = match builder.target().0 {
             Target::Url(url) => Server::Url(url.with_query()),
             Target::Command(command) => {

@@ -51,7 +51,7 @@ enum Server {
 impl Saved {
     /// Returns what the arguments of `gudgeon connect` say, as seen from the current folder. `word` is the target, unless
     /// that is a command.
-    pub fn of(
+    pub fn new(
         target: &Target,
         word: Option<&str>,
         arguments: &ConnectionArguments,
@@ -98,7 +98,7 @@ impl Saved {
         }
         let definition = self.target().and_then(|target| {
             let builder = arguments.builder(&target)?;
-            Definition::of(builder.options(|options| options.roots = self.roots()))
+            Definition::from_builder(builder.options(|options| options.roots = self.roots()))
         });
         if self.folder.is_some()
             && let Ok(before) = before

@@ -64,7 +64,8 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let interaction = request.interaction.read()?;
     let detaches = arguments.detach;
     if (detaches || !request.interaction.answers())
-        && let Some(keeper) = Keeper::of(&target, &request.connection, &interaction, detaches)?
+        && let Some(keeper) =
+            Keeper::for_call(&target, &request.connection, &interaction, detaches)?
     {
         let object = match call.given.need_schema() {
             true => {

@@ -85,7 +85,7 @@ pub async fn connect(arguments: ConnectArguments) -> Result<ExitCode, Failure> {
     }
     let roots =
         arguments.roots.iter().map(|folder| roots::uri(folder)).collect::<Result<_, _>>()?;
-    let saved = Saved::of(&target, word.as_deref(), &arguments.connection, roots)?;
+    let saved = Saved::new(&target, word.as_deref(), &arguments.connection, roots)?;
     let state = background::client::connect(&name, saved).await?;
     match arguments.json {
         true => output::json(&state)?,

@@ -80,7 +80,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let builder = arguments.connection.builder(&target)?;
     let timeout = arguments.connection.timeout;
     let examination = Examination {
-        server: Server::of(&builder)?,
+        server: Server::from_builder(&builder)?,
         revision: arguments.connection.revision,
         limits: Limits { start: timeout, response: timeout.min(RESPONSE) },
         calls_tools: arguments.call_tools,

@@ -63,7 +63,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
                 output::line(format_args!("{target} ({revision}): {time:.1} ms"))?;
             }
         }
-        let statistics = Statistics::of(&times);
+        let statistics = Statistics::new(&times);
         if arguments.json {
             let server = json!({ "name": server.info.name, "version": server.info.version });
             output::json(&json!({
@@ -95,7 +95,7 @@ struct Statistics {
 }
 
 impl Statistics {
-    fn of(times: &[f64]) -> Self {
+    fn new(times: &[f64]) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "a number of pings")]
         let count = times.len().max(1) as f64;
         Self {

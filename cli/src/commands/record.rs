@@ -48,7 +48,7 @@ pub struct Arguments {
 pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (target, file) =
         target_and_file(arguments.words, arguments.command, arguments.consent.consent())?;
-    let server = server::of(&target, &arguments.access)?;
+    let server = server::for_target(&target, &arguments.access)?;
     let recorder = Recorder::create(&file, &target)?;
     let server = Recorded { server, recorder };
     match &arguments.http {

@@ -88,7 +88,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let limit = Duration::try_from_secs_f64(arguments.timeout)
         .map_err(|error| Failure::usage(format!("--timeout: {error}")))?;
-    let server = server::of(&target, &arguments.access)?;
+    let server = server::for_target(&target, &arguments.access)?;
     let comparison = client::compare(&connections, &*server, limit).await?;
     if arguments.json {
         output::json(&json!({

@@ -36,7 +36,7 @@ const DISCOVERY: Section = Section::moved(
 static CHALLENGE: Check = Check {
     id: "auth.challenge",
     title: "sends WWW-Authenticate with status 401",
-    section: Section::of("https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1"),
+    section: Section::new("https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1"),
     fix: "add WWW-Authenticate: Bearer resource_metadata=\"…\"",
     since: Revision::V2025_03_26,
     ..Check::ANY
@@ -61,7 +61,7 @@ static METADATA: Check = Check {
 static RESOURCE: Check = Check {
     id: "auth.resource",
     title: "names itself in its metadata",
-    section: Section::of("https://www.rfc-editor.org/rfc/rfc9728#section-3.3"),
+    section: Section::new("https://www.rfc-editor.org/rfc/rfc9728#section-3.3"),
     fix: "set \"resource\" to the URL of the MCP endpoint; clients reject metadata of another resource",
     since: Revision::V2025_06_18,
     ..Check::ANY
@@ -91,7 +91,7 @@ static SERVER_METADATA: Check = Check {
 static ISSUER: Check = Check {
     id: "auth.issuer",
     title: "has authorization servers whose metadata name their own issuer",
-    section: Section::of("https://www.rfc-editor.org/rfc/rfc8414#section-3.3"),
+    section: Section::new("https://www.rfc-editor.org/rfc/rfc8414#section-3.3"),
     fix: "set \"issuer\" to exactly the URL in \"authorization_servers\"",
     since: Revision::V2025_06_18,
     ..Check::ANY

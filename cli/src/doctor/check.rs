@@ -24,7 +24,7 @@ impl Check {
         id: "",
         title: "",
         severity: Severity::Failure,
-        section: Section::of("basic"),
+        section: Section::new("basic"),
         fix: "",
         since: Revision::V2024_11_05,
         until: Revision::V2026_07_28,
@@ -76,7 +76,7 @@ pub struct Section {
 
 impl Section {
     /// A section with the same address in all revisions, or the URL of another document.
-    pub const fn of(page: &'static str) -> Self {
+    pub const fn new(page: &'static str) -> Self {
         Self { modern: page, legacy: page, oldest: page }
     }
 
@@ -108,13 +108,13 @@ impl Section {
 pub mod sections {
     use super::Section;
 
-    pub const MESSAGES: Section = Section::of("basic#messages").in_2024("basic/messages");
+    pub const MESSAGES: Section = Section::new("basic#messages").in_2024("basic/messages");
     pub const RESPONSES: Section =
-        Section::of("basic#responses").in_2024("basic/messages#responses");
+        Section::new("basic#responses").in_2024("basic/messages#responses");
     pub const NOTIFICATIONS: Section =
-        Section::of("basic#notifications").in_2024("basic/messages#notifications");
+        Section::new("basic#notifications").in_2024("basic/messages#notifications");
     pub const JSON_RPC_ERRORS: Section =
-        Section::of("https://www.jsonrpc.org/specification#error_object");
+        Section::new("https://www.jsonrpc.org/specification#error_object");
     pub const STDIO: Section = Section::moved("basic/transports/stdio", "basic/transports#stdio");
     pub const HTTP_SENDING: Section = Section::moved(
         "basic/transports/streamable-http#sending-messages",
@@ -126,8 +126,8 @@ pub mod sections {
     );
     pub const INITIALIZATION: Section =
         Section::moved("server/discover#response", "basic/lifecycle#initialization");
-    pub const META: Section = Section::of("basic#_meta");
-    pub const HOSTS: Section = Section::of(
+    pub const META: Section = Section::new("basic#_meta");
+    pub const HOSTS: Section = Section::new(
         "https://github.com/gudgeon-mcp/gudgeon/blob/main/docs/command-line.md#rules-of-known-hosts",
     );
 }

@@ -55,63 +55,63 @@ static TEMPLATES: Check = Check {
     id: "capabilities.templates",
     title: "answers `resources/templates/list` if it declares `resources`",
     severity: Severity::Note,
-    section: Section::of("server/resources#resource-templates"),
+    section: Section::new("server/resources#resource-templates"),
     fix: "return an empty list if there are no templates: some clients show the error to their users",
     ..Check::ANY
 };
 static TOOL_SHAPE: Check = Check {
     id: "tools.shape",
     title: "lists tools as the schema defines them",
-    section: Section::of("server/tools#data-types"),
+    section: Section::new("server/tools#data-types"),
     fix: "each tool has \"name\" and an \"inputSchema\" with \"type\": \"object\"",
     ..Check::ANY
 };
 static RESOURCE_SHAPE: Check = Check {
     id: "resources.shape",
     title: "lists resources as the schema defines them",
-    section: Section::of("server/resources#data-types"),
+    section: Section::new("server/resources#data-types"),
     fix: "each resource has \"uri\" and \"name\"",
     ..Check::ANY
 };
 static TEMPLATE_SHAPE: Check = Check {
     id: "resources.template-shape",
     title: "lists resource templates as the schema defines them",
-    section: Section::of("server/resources#resource-templates"),
+    section: Section::new("server/resources#resource-templates"),
     fix: "each template has \"uriTemplate\" and \"name\"",
     ..Check::ANY
 };
 static PROMPT_SHAPE: Check = Check {
     id: "prompts.shape",
     title: "lists prompts as the schema defines them",
-    section: Section::of("server/prompts#data-types"),
+    section: Section::new("server/prompts#data-types"),
     fix: "each prompt has \"name\", and each of its \"arguments\" too",
     ..Check::ANY
 };
 static CACHEABLE: Check = Check {
     id: "lists.cache",
     title: "says how long each page may be cached",
-    section: Section::of("server/utilities/caching#cacheable-results"),
+    section: Section::new("server/utilities/caching#cacheable-results"),
     fix: "add \"ttlMs\" (0 or more) and \"cacheScope\" (\"public\" or \"private\")",
     ..Check::MODERN
 };
 static SAME_SCOPE: Check = Check {
     id: "lists.cache-scope",
     title: "gives all pages of a list the same cacheScope",
-    section: Section::of("server/utilities/caching#interaction-with-pagination"),
+    section: Section::new("server/utilities/caching#interaction-with-pagination"),
     fix: "return the cacheScope of the first page with every page",
     ..Check::MODERN
 };
 static CURSOR: Check = Check {
     id: "pagination.ends",
     title: "ends its lists",
-    section: Section::of("server/utilities/pagination#response-format"),
+    section: Section::new("server/utilities/pagination#response-format"),
     fix: "leave out \"nextCursor\" on the last page, and never return a cursor twice",
     ..Check::ANY
 };
 static NEXT_CURSOR: Check = Check {
     id: "pagination.next-cursor",
     title: "returns `nextCursor` as a string, or not at all",
-    section: Section::of("server/utilities/pagination#response-format"),
+    section: Section::new("server/utilities/pagination#response-format"),
     fix: "leave out \"nextCursor\" on the last page instead of null",
     ..Check::ANY
 };
@@ -119,7 +119,7 @@ static BAD_CURSOR: Check = Check {
     id: "pagination.bad-cursor",
     title: "rejects a cursor that it never returned with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/utilities/pagination#error-handling"),
+    section: Section::new("server/utilities/pagination#error-handling"),
     fix: "return -32602 for a cursor that can't be read",
     ..Check::ANY
 };
@@ -127,7 +127,7 @@ static ORDER: Check = Check {
     id: "tools.order",
     title: "lists tools in the same order each time",
     severity: Severity::Warning,
-    section: Section::of("server/tools#capabilities"),
+    section: Section::new("server/tools#capabilities"),
     fix: "sort the tools, or keep the order of their registration",
     ..Check::MODERN
 };
@@ -135,7 +135,7 @@ static TOOL_NAMES: Check = Check {
     id: "tools.names",
     title: "names tools with 1 to 128 of the characters A-Z a-z 0-9 _ - .",
     severity: Severity::Warning,
-    section: Section::of("server/tools#tool-names"),
+    section: Section::new("server/tools#tool-names"),
     fix: "rename the tool",
     since: Revision::V2025_11_25,
     ..Check::ANY
@@ -144,7 +144,7 @@ static UNIQUE: Check = Check {
     id: "tools.unique",
     title: "lists each tool once",
     severity: Severity::Warning,
-    section: Section::of("server/tools#tool-names"),
+    section: Section::new("server/tools#tool-names"),
     fix: "give each tool a name of its own",
     since: Revision::V2025_11_25,
     ..Check::ANY
@@ -152,7 +152,7 @@ static UNIQUE: Check = Check {
 static INPUT_SCHEMA: Check = Check {
     id: "tools.input-schema",
     title: "has valid JSON Schemas of arguments",
-    section: Section::of("basic#schema-validation"),
+    section: Section::new("basic#schema-validation"),
     fix: "correct the inputSchema",
     since: Revision::V2025_11_25,
     ..Check::ANY
@@ -160,7 +160,7 @@ static INPUT_SCHEMA: Check = Check {
 static OUTPUT_SCHEMA: Check = Check {
     id: "tools.output-schema",
     title: "has valid JSON Schemas of results",
-    section: Section::of("basic#schema-validation"),
+    section: Section::new("basic#schema-validation"),
     fix: "correct the outputSchema; before 2026-07-28 its type is \"object\"",
     since: Revision::V2025_11_25,
     ..Check::ANY
@@ -168,7 +168,7 @@ static OUTPUT_SCHEMA: Check = Check {
 static HEADERS: Check = Check {
     id: "tools.x-mcp-header",
     title: "marks arguments for headers as clients accept it",
-    section: Section::of("server/tools#x-mcp-header"),
+    section: Section::new("server/tools#x-mcp-header"),
     fix: "correct \"x-mcp-header\"; clients leave out tools with a wrong one",
     ..Check::MODERN
 };

@@ -34,14 +34,14 @@ static READS: Check = Check {
     id: "resources.reads",
     title: "reads the resources that it lists",
     severity: Severity::Warning,
-    section: Section::of("server/resources#reading-resources"),
+    section: Section::new("server/resources#reading-resources"),
     fix: "list only what can be read, or answer with an error that says why it can't be read now",
     ..Check::ANY
 };
 static CONTENTS: Check = Check {
     id: "resources.contents",
     title: "returns contents of resources as the schema defines them",
-    section: Section::of("server/resources#resource-contents"),
+    section: Section::new("server/resources#resource-contents"),
     fix: "contents have \"uri\", and \"text\" or a \"blob\" in base64",
     ..Check::ANY
 };
@@ -49,49 +49,49 @@ static UNKNOWN_OLD: Check = Check {
     id: "resources.not-found",
     title: "answers the read of an unknown resource with error -32002",
     severity: Severity::Warning,
-    section: Section::of("server/resources#error-handling"),
+    section: Section::new("server/resources#error-handling"),
     fix: "return -32002 in sessions of 2025-11-25 and earlier",
     ..Check::LEGACY
 };
 static UNKNOWN_NEW: Check = Check {
     id: "resources.not-found-code",
     title: "answers the read of an unknown resource with error -32602",
-    section: Section::of("server/resources#error-handling"),
+    section: Section::new("server/resources#error-handling"),
     fix: "return -32602; 2026-07-28 does not have -32002 any more",
     ..Check::MODERN
 };
 static EMPTY: Check = Check {
     id: "resources.empty",
     title: "returns no empty contents for an unknown resource",
-    section: Section::of("server/resources#error-handling"),
+    section: Section::new("server/resources#error-handling"),
     fix: "return an error if the resource does not exist",
     ..Check::MODERN
 };
 static READ_CACHE: Check = Check {
     id: "resources.cache",
     title: "says how long what was read may be cached",
-    section: Section::of("server/utilities/caching#cacheable-results"),
+    section: Section::new("server/utilities/caching#cacheable-results"),
     fix: "add \"ttlMs\" (0 or more) and \"cacheScope\" (\"public\" or \"private\")",
     ..Check::MODERN
 };
 static SUBSCRIBE: Check = Check {
     id: "resources.subscribe",
     title: "accepts subscriptions if it declares them",
-    section: Section::of("server/resources#subscriptions"),
+    section: Section::new("server/resources#subscriptions"),
     fix: "implement resources/subscribe and resources/unsubscribe, or leave out \"subscribe\" of the capability",
     ..Check::LEGACY
 };
 static PROMPT_RESULT: Check = Check {
     id: "prompts.result",
     title: "returns prompts as the schema defines them",
-    section: Section::of("server/prompts#getting-a-prompt"),
+    section: Section::new("server/prompts#getting-a-prompt"),
     fix: "return \"messages\", each with \"role\" and \"content\"",
     ..Check::ANY
 };
 static PROMPT_CONTENT: Check = Check {
     id: "prompts.content",
     title: "returns messages of types that the revision defines",
-    section: Section::of("server/prompts#promptmessage"),
+    section: Section::new("server/prompts#promptmessage"),
     fix: "return types that the negotiated revision has, and binary data as base64",
     ..Check::ANY
 };
@@ -99,7 +99,7 @@ static UNKNOWN_PROMPT: Check = Check {
     id: "prompts.unknown",
     title: "answers an unknown prompt with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/prompts#error-handling"),
+    section: Section::new("server/prompts#error-handling"),
     fix: "return -32602 (Invalid params)",
     ..Check::ANY
 };
@@ -107,14 +107,14 @@ static MISSING_ARGUMENT: Check = Check {
     id: "prompts.missing-argument",
     title: "answers a prompt without its required arguments with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/prompts#error-handling"),
+    section: Section::new("server/prompts#error-handling"),
     fix: "return -32602 (Invalid params)",
     ..Check::ANY
 };
 static COMPLETION: Check = Check {
     id: "completion.result",
     title: "completes arguments with at most 100 strings",
-    section: Section::of("server/utilities/completion#completion-results"),
+    section: Section::new("server/utilities/completion#completion-results"),
     fix: "return {\"completion\": {\"values\": […]}} with at most 100 values",
     ..Check::ANY
 };
@@ -122,7 +122,7 @@ static UNKNOWN_REFERENCE: Check = Check {
     id: "completion.unknown",
     title: "answers a completion of an unknown prompt with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/utilities/completion#error-handling"),
+    section: Section::new("server/utilities/completion#error-handling"),
     fix: "return -32602 (Invalid params)",
     since: Revision::V2025_03_26,
     ..Check::ANY
@@ -130,7 +130,7 @@ static UNKNOWN_REFERENCE: Check = Check {
 static SET_LEVEL: Check = Check {
     id: "logging.set-level",
     title: "accepts a log level if it declares `logging`",
-    section: Section::of("server/utilities/logging#setting-log-level"),
+    section: Section::new("server/utilities/logging#setting-log-level"),
     fix: "answer logging/setLevel with {}, or leave out the capability",
     ..Check::LEGACY
 };
@@ -138,7 +138,7 @@ static BAD_LEVEL: Check = Check {
     id: "logging.bad-level",
     title: "rejects an unknown log level with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/utilities/logging#error-handling"),
+    section: Section::new("server/utilities/logging#error-handling"),
     fix: "return -32602 (Invalid params)",
     ..Check::LEGACY
 };
@@ -146,7 +146,7 @@ static BAD_META_LEVEL: Check = Check {
     id: "logging.bad-meta-level",
     title: "rejects an unknown log level in `_meta` with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/utilities/logging#error-handling"),
+    section: Section::new("server/utilities/logging#error-handling"),
     fix: "return -32602 (Invalid params)",
     ..Check::MODERN
 };

@@ -37,7 +37,7 @@ static ANSWERS: Check = Check {
 static SHAPE: Check = Check {
     id: "handshake.result",
     title: "answers `initialize` with protocolVersion, capabilities and serverInfo",
-    section: Section::of("basic/lifecycle#initialization"),
+    section: Section::new("basic/lifecycle#initialization"),
     fix: "return {\"protocolVersion\", \"capabilities\", \"serverInfo\": {\"name\", \"version\"}}",
     ..Check::LEGACY
 };
@@ -45,28 +45,28 @@ static UNKNOWN: Check = Check {
     id: "handshake.unknown-version",
     title: "answers an unknown version with a version that it supports",
     severity: Severity::Warning,
-    section: Section::of("basic/lifecycle#version-negotiation"),
+    section: Section::new("basic/lifecycle#version-negotiation"),
     fix: "answer `initialize` with the latest revision that the server supports; the client decides whether to go on",
     ..Check::LEGACY
 };
 static DISCOVER: Check = Check {
     id: "handshake.discover",
     title: "lists the revision in the supportedVersions of `server/discover`",
-    section: Section::of("server/discover#response"),
+    section: Section::new("server/discover#response"),
     fix: "return all revisions that the server supports in \"supportedVersions\"",
     ..Check::MODERN
 };
 static DISCOVER_SHAPE: Check = Check {
     id: "handshake.discover-result",
     title: "answers `server/discover` with supportedVersions and capabilities",
-    section: Section::of("server/discover#discoverresult"),
+    section: Section::new("server/discover#discoverresult"),
     fix: "return {\"supportedVersions\": [\"…\"], \"capabilities\": {…}}",
     ..Check::MODERN
 };
 static DISCOVER_CACHE: Check = Check {
     id: "handshake.discover-cache",
     title: "says how long the result of `server/discover` may be cached",
-    section: Section::of("server/utilities/caching#cacheable-results"),
+    section: Section::new("server/utilities/caching#cacheable-results"),
     fix: "add \"ttlMs\" (0 or more) and \"cacheScope\" (\"public\" or \"private\")",
     ..Check::MODERN
 };
@@ -81,7 +81,7 @@ static SERVER_INFO: Check = Check {
 static UNSUPPORTED: Check = Check {
     id: "handshake.unsupported-version",
     title: "answers a request of an unknown version with error -32022 and the versions that it supports",
-    section: Section::of("basic/versioning#protocol-version-negotiation"),
+    section: Section::new("basic/versioning#protocol-version-negotiation"),
     fix: "return {\"code\": -32022, \"data\": {\"supported\": […], \"requested\": \"…\"}}",
     ..Check::MODERN
 };
@@ -106,7 +106,7 @@ static SURVIVES_PROBE: Check = Check {
 static PING: Check = Check {
     id: "ping.empty",
     title: "answers `ping` with an empty result",
-    section: Section::of("basic/utilities/ping#behavior-requirements"),
+    section: Section::new("basic/utilities/ping#behavior-requirements"),
     fix: "return {} without other members than `_meta`",
     ..Check::LEGACY
 };

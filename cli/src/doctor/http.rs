@@ -66,7 +66,7 @@ static NOTIFICATION: Check = Check {
 static GET: Check = Check {
     id: "http.get",
     title: "answers GET with a stream or with status 405",
-    section: Section::of("basic/transports#listening-for-messages-from-the-server"),
+    section: Section::new("basic/transports#listening-for-messages-from-the-server"),
     fix: "return text/event-stream, or 405 Method Not Allowed",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -74,7 +74,7 @@ static GET: Check = Check {
 static VERSION: Check = Check {
     id: "http.unknown-version",
     title: "rejects an unknown MCP-Protocol-Version with status 400",
-    section: Section::of("basic/transports#protocol-version-header"),
+    section: Section::new("basic/transports#protocol-version-header"),
     fix: "return 400 Bad Request for a version that the server does not know",
     since: Revision::V2025_06_18,
     ..Check::LEGACY
@@ -105,7 +105,7 @@ pub static HOST: Check = Check {
 static SESSION_ID: Check = Check {
     id: "http.session-id",
     title: "assigns session ids of visible ASCII characters",
-    section: Section::of("basic/transports#session-management"),
+    section: Section::new("basic/transports#session-management"),
     fix: "use a UUID or random bytes in hexadecimal",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -114,7 +114,7 @@ static SESSION_SECURE: Check = Check {
     id: "http.session-id-secure",
     title: "assigns session ids that can't be guessed",
     severity: Severity::Warning,
-    section: Section::of("basic/transports#session-management"),
+    section: Section::new("basic/transports#session-management"),
     fix: "use at least 128 random bits",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -123,7 +123,7 @@ static SESSION_MISSING: Check = Check {
     id: "http.session-missing",
     title: "rejects requests without the session id with status 400",
     severity: Severity::Warning,
-    section: Section::of("basic/transports#session-management"),
+    section: Section::new("basic/transports#session-management"),
     fix: "return 400 Bad Request if the header Mcp-Session-Id is missing",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -132,7 +132,7 @@ static SESSION_UNKNOWN: Check = Check {
     id: "http.session-unknown",
     title: "rejects an unknown session id with status 404",
     severity: Severity::Warning,
-    section: Section::of("basic/transports#session-management"),
+    section: Section::new("basic/transports#session-management"),
     fix: "return 404 Not Found, so that clients open a new session after a restart of the server",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -140,7 +140,7 @@ static SESSION_UNKNOWN: Check = Check {
 static SESSION_ENDED: Check = Check {
     id: "http.session-ended",
     title: "rejects requests of an ended session with status 404",
-    section: Section::of("basic/transports#session-management"),
+    section: Section::new("basic/transports#session-management"),
     fix: "return 404 Not Found for a session that DELETE has ended",
     since: Revision::V2025_03_26,
     ..Check::LEGACY
@@ -149,7 +149,7 @@ static MINTED: Check = Check {
     id: "http.no-session",
     title: "assigns no session ids",
     severity: Severity::Warning,
-    section: Section::of("basic/transports/streamable-http#earlier-streamable-http-revisions"),
+    section: Section::new("basic/transports/streamable-http#earlier-streamable-http-revisions"),
     fix: "leave out Mcp-Session-Id in responses to requests of 2026-07-28",
     ..Check::MODERN
 };
@@ -157,42 +157,42 @@ static MODERN_GET: Check = Check {
     id: "http.method-not-allowed",
     title: "answers GET with status 405, as it speaks no earlier revision",
     severity: Severity::Warning,
-    section: Section::of("basic/transports/streamable-http#earlier-streamable-http-revisions"),
+    section: Section::new("basic/transports/streamable-http#earlier-streamable-http-revisions"),
     fix: "return 405 Method Not Allowed for GET and DELETE",
     ..Check::MODERN
 };
 static VERSION_MISMATCH: Check = Check {
     id: "headers.version",
     title: "rejects a MCP-Protocol-Version that differs from `_meta` with error -32020",
-    section: Section::of("basic/transports/streamable-http#protocol-version-header"),
+    section: Section::new("basic/transports/streamable-http#protocol-version-header"),
     fix: "return status 400 and error -32020 (HeaderMismatch)",
     ..Check::MODERN
 };
 static VERSION_MISSING: Check = Check {
     id: "headers.version-missing",
     title: "rejects a request without MCP-Protocol-Version with error -32020",
-    section: Section::of("basic/transports/streamable-http#server-validation"),
+    section: Section::new("basic/transports/streamable-http#server-validation"),
     fix: "return status 400 and error -32020 (HeaderMismatch)",
     ..Check::MODERN
 };
 static METHOD: Check = Check {
     id: "headers.method",
     title: "rejects a missing or different Mcp-Method with error -32020",
-    section: Section::of("basic/transports/streamable-http#server-validation"),
+    section: Section::new("basic/transports/streamable-http#server-validation"),
     fix: "compare the header with the method of the body; return status 400 and error -32020",
     ..Check::MODERN
 };
 static NAME: Check = Check {
     id: "headers.name",
     title: "rejects a missing or different Mcp-Name with error -32020",
-    section: Section::of("basic/transports/streamable-http#server-validation"),
+    section: Section::new("basic/transports/streamable-http#server-validation"),
     fix: "compare the header with `params.name` or `params.uri`; return status 400 and error -32020",
     ..Check::MODERN
 };
 static ENCODED: Check = Check {
     id: "headers.encoded",
     title: "decodes a Mcp-Name in Base64 before it is compared",
-    section: Section::of("basic/transports/streamable-http#value-encoding"),
+    section: Section::new("basic/transports/streamable-http#value-encoding"),
     fix: "decode values of the form =?base64?…?=",
     ..Check::MODERN
 };

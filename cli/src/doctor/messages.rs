@@ -264,7 +264,7 @@ pub mod batches {
     static ACCEPTS: Check = Check {
         id: "batches.accepts",
         title: "answers every request of a batch",
-        section: Section::of("basic#batching"),
+        section: Section::new("basic#batching"),
         fix: "answer the requests of an array, and nothing for its notifications",
         since: Revision::V2025_03_26,
         until: Revision::V2025_03_26,
@@ -274,7 +274,7 @@ pub mod batches {
         id: "batches.json-rpc",
         title: "answers every request of a batch, as JSON-RPC 2.0 defines it",
         severity: Severity::Note,
-        section: Section::of("https://www.jsonrpc.org/specification#batch"),
+        section: Section::new("https://www.jsonrpc.org/specification#batch"),
         fix: "answer the requests of an array, and nothing for its notifications",
         until: Revision::V2024_11_05,
         ..Check::ANY

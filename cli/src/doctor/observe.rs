@@ -50,14 +50,14 @@ static RESPONSE_ID: Check = Check {
 static NO_REQUESTS: Check = Check {
     id: "messages.no-requests",
     title: "sends no requests to the client",
-    section: Section::of("basic/transports/stdio#receiving-messages"),
+    section: Section::new("basic/transports/stdio#receiving-messages"),
     fix: "ask the client by a result with \"resultType\": \"input_required\"",
     ..Check::MODERN
 };
 static UNDECLARED: Check = Check {
     id: "capabilities.client",
     title: "uses only capabilities that the client declared",
-    section: Section::of("basic/lifecycle#operation"),
+    section: Section::new("basic/lifecycle#operation"),
     fix: "look into the capabilities of `initialize` before asking the client",
     since: Revision::V2025_06_18,
     ..Check::LEGACY
@@ -65,28 +65,28 @@ static UNDECLARED: Check = Check {
 static LOGGING: Check = Check {
     id: "capabilities.logging",
     title: "declares `logging` if it sends log messages",
-    section: Section::of("server/utilities/logging#capabilities"),
+    section: Section::new("server/utilities/logging#capabilities"),
     fix: "declare the capability `logging`, or send no notifications/message",
     ..Check::ANY
 };
 static QUIET_LOG: Check = Check {
     id: "logging.unasked",
     title: "sends log messages only for requests that ask for them",
-    section: Section::of("server/utilities/logging#per-request-log-level"),
+    section: Section::new("server/utilities/logging#per-request-log-level"),
     fix: "send notifications/message only if `_meta` of the request has `io.modelcontextprotocol/logLevel`",
     ..Check::MODERN
 };
 static CODES: Check = Check {
     id: "messages.reserved-codes",
     title: "uses only error codes that the revision defines, of those that it reserves",
-    section: Section::of("basic#error-codes"),
+    section: Section::new("basic#error-codes"),
     fix: "use -32602 for a missing resource, and codes outside -32768 to -32000 for errors of your own",
     ..Check::MODERN
 };
 static RESULT_TYPE: Check = Check {
     id: "messages.result-type",
     title: "names the type of each result",
-    section: Section::of("basic#result-responses"),
+    section: Section::new("basic#result-responses"),
     fix: "add \"resultType\": \"complete\" to the result",
     ..Check::MODERN
 };

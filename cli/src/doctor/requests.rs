@@ -28,21 +28,21 @@ static UNKNOWN_CANCEL: Check = Check {
 static ACKNOWLEDGES: Check = Check {
     id: "subscriptions.acknowledges",
     title: "acknowledges `subscriptions/listen` first",
-    section: Section::of("basic/patterns/subscriptions#acknowledgment"),
+    section: Section::new("basic/patterns/subscriptions#acknowledgment"),
     fix: "send notifications/subscriptions/acknowledged before anything else of the subscription",
     ..Check::MODERN
 };
 static SUBSCRIPTION_ID: Check = Check {
     id: "subscriptions.id",
     title: "names the subscription in the `_meta` of its notifications",
-    section: Section::of("basic/patterns/subscriptions#receiving-notifications"),
+    section: Section::new("basic/patterns/subscriptions#receiving-notifications"),
     fix: "add \"io.modelcontextprotocol/subscriptionId\" with the id of `subscriptions/listen`, with its JSON type",
     ..Check::MODERN
 };
 static LISTEN_CANCEL: Check = Check {
     id: "cancellation.listen",
     title: "sends nothing more of a cancelled subscription, and goes on",
-    section: Section::of("basic/transports/stdio#cancellation"),
+    section: Section::new("basic/transports/stdio#cancellation"),
     fix: "end the subscription of the id in notifications/cancelled, and send no response for it",
     ..Check::MODERN
 };
@@ -50,7 +50,7 @@ static BUFFERING: Check = Check {
     id: "http.buffering",
     title: "tells proxies not to buffer streams",
     severity: Severity::Warning,
-    section: Section::of("basic/transports/streamable-http#receiving-messages"),
+    section: Section::new("basic/transports/streamable-http#receiving-messages"),
     fix: "add the header X-Accel-Buffering: no to responses of type text/event-stream",
     ..Check::MODERN
 };

@@ -19,7 +19,7 @@ use super::{
 pub const CHECKS: &[&Check] = &[&ENDPOINT, &ENDPOINT_ORIGIN, &EVENTS];
 
 /// The transport is defined in this revision only, and servers of later ones may offer it too.
-const TRANSPORT: Section = Section::of(
+const TRANSPORT: Section = Section::new(
     "https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse",
 );
 

@@ -18,7 +18,7 @@ static UNKNOWN: Check = Check {
     id: "tools.unknown",
     title: "answers a call of an unknown tool with error -32602",
     severity: Severity::Warning,
-    section: Section::of("server/tools#error-handling"),
+    section: Section::new("server/tools#error-handling"),
     fix: "return a JSON-RPC error with code -32602, not a result",
     ..Check::ANY
 };
@@ -26,28 +26,28 @@ static ANSWERS: Check = Check {
     id: "tools.answers",
     title: "answers calls of its tools with results",
     severity: Severity::Warning,
-    section: Section::of("server/tools#error-handling"),
+    section: Section::new("server/tools#error-handling"),
     fix: "report what went wrong in a result with \"isError\": true, so that the model sees it",
     ..Check::ANY
 };
 static RESULT: Check = Check {
     id: "tools.result",
     title: "returns results of tools as the schema defines them",
-    section: Section::of("server/tools#tool-result"),
+    section: Section::new("server/tools#tool-result"),
     fix: "a result has \"content\", an array of content blocks",
     ..Check::ANY
 };
 static CONTENT: Check = Check {
     id: "tools.content",
     title: "returns content that the revision defines",
-    section: Section::of("server/tools#tool-result"),
+    section: Section::new("server/tools#tool-result"),
     fix: "return types that the negotiated revision has, and binary data as base64",
     ..Check::ANY
 };
 static STRUCTURED: Check = Check {
     id: "tools.structured",
     title: "returns structured content that conforms to the output schema",
-    section: Section::of("server/tools#output-schema"),
+    section: Section::new("server/tools#output-schema"),
     fix: "return \"structuredContent\" that the tool's outputSchema accepts",
     since: Revision::V2025_06_18,
     ..Check::ANY
@@ -56,7 +56,7 @@ static MIRROR: Check = Check {
     id: "tools.text-mirror",
     title: "returns structured content as text too",
     severity: Severity::Warning,
-    section: Section::of("server/tools#structured-content"),
+    section: Section::new("server/tools#structured-content"),
     fix: "add a text block with the JSON of \"structuredContent\" for clients that don't read it",
     since: Revision::V2025_06_18,
     ..Check::ANY
@@ -64,7 +64,7 @@ static MIRROR: Check = Check {
 static VALIDATES: Check = Check {
     id: "tools.validates",
     title: "rejects calls without required arguments",
-    section: Section::of("server/tools#security-considerations"),
+    section: Section::new("server/tools#security-considerations"),
     fix: "check the arguments against the inputSchema before the tool runs",
     ..Check::ANY
 };

@@ -33,7 +33,7 @@ impl AccessArguments {
 
 /// Returns the server of a target: a program that is started for each connection, or a URL. Errors if headers or a token are
 /// given for a program.
-pub fn of(target: &Target, access: &AccessArguments) -> Result<Box<dyn Upstream>, Failure> {
+pub fn for_target(target: &Target, access: &AccessArguments) -> Result<Box<dyn Upstream>, Failure> {
     if is_at_url(target)? {
         let AccessArguments { headers, token_file } = access.clone();
         let connection = ConnectionArguments { headers, token_file, ..Default::default() };

@@ -85,7 +85,7 @@ impl Journal {
     /// Adds a message of the connection.
     pub fn add_message(&self, sender: Sender, message: &[u8]) {
         let time = self.time();
-        let summary = Summary::of(message);
+        let summary = Summary::from_message(message);
         let from = name(sender);
         let mut inner = self.lock();
         let (number, size) = (inner.last + 1, message.len());
@@ -273,7 +273,7 @@ enum Params {
 }
 
 impl Summary {
-    fn of(message: &[u8]) -> Self {
+    fn from_message(message: &[u8]) -> Self {
         let Ok(members) = serde_json::from_slice::<Members<'_>>(message) else {
             let kind = if message.starts_with(b"[") { "batch" } else { "invalid" };
             return Self { kind, ..Self::default() };
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn summaries_name_the_kind_of_a_message() {
-        let kind = |message: &str| Summary::of(message.as_bytes()).kind;
+        let kind = |message: &str| Summary::from_message(message.as_bytes()).kind;
         assert_eq!(kind(r#"{"method":"x"}"#), "notification");
         assert_eq!(kind(r#"{"id":1,"result":{}}"#), "result");
         assert_eq!(kind(r#"{"id":1,"error":{"code":1,"message":"no"}}"#), "error");

@@ -56,7 +56,7 @@ pub async fn serve(
         Guard::new(listener.local_addr()?.port()).map_err(|error| failed(error.to_string()))?;
     let url = guard.url();
     let has_target = target.is_some();
-    let settings = Settings::of(target.as_ref(), connection);
+    let settings = Settings::new(target.as_ref(), connection);
     let session = Session::new(target, settings);
     if has_target {
         session.connect_again().await;

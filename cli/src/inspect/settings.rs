@@ -98,7 +98,7 @@ impl Default for Answers {
 
 impl Settings {
     /// Returns the settings that the command line describes.
-    pub fn of(target: Option<&Target>, connection: &ConnectionArguments) -> Self {
+    pub fn new(target: Option<&Target>, connection: &ConnectionArguments) -> Self {
         let headers = connection
             .headers
             .iter()

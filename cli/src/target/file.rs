@@ -67,7 +67,8 @@ impl FileTarget {
         if name.is_some() && Path::new(place).is_file() {
             return Ok(Some(Self { source: Source::file(place)?, name }));
         }
-        let looks_like_file = Language::of(Path::new(place)).is_some() || place.contains('/');
+        let looks_like_file =
+            Language::from_path(Path::new(place)).is_some() || place.contains('/');
         if looks_like_file {
             let message = match Path::new(place).is_dir() {
                 true => format!("{place:?} is a folder; give a file of a server"),
@@ -191,7 +192,7 @@ impl FileTarget {
 impl Source {
     fn file(path: &str) -> Result<Self, Failure> {
         let path = PathBuf::from(path);
-        let Some(language) = Language::of(&path) else {
+        let Some(language) = Language::from_path(&path) else {
             let message =
                 format!("{}: its suffix names no language that gudgeon runs", path.display());
             let hint = format!("a server is a file {SUFFIXES}; start any other program after `--`");
@@ -202,7 +203,7 @@ impl Source {
 }
 
 impl Language {
-    fn of(path: &Path) -> Option<Self> {
+    fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "py" => Some(Self::Python),
             "js" | "mjs" | "cjs" => Some(Self::JavaScript),
@@ -214,7 +215,7 @@ impl Language {
 
 impl Launch {
     /// Returns the launch of a command line: the program, then its arguments.
-    pub fn of(words: &[OsString]) -> Self {
+    pub fn from_words(words: &[OsString]) -> Self {
         let mut words = words.iter().cloned();
         let program = words.next().unwrap_or_default();
         Self { program, arguments: words.collect(), environment: Vec::new(), folder: None }

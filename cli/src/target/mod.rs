@@ -92,7 +92,7 @@ impl Target {
         match self {
             Self::Url(url) => Err(Failure::usage(format!("{url} is a URL, not a program"))
                 .with_hint("give a file of a server, or a command after `--`")),
-            Self::Command(words) => Ok(Launch::of(words)),
+            Self::Command(words) => Ok(Launch::from_words(words)),
             Self::File(file) => file.launch(None),
             Self::Configured(server) => configured::launch(server),
             Self::Connection(_) => {

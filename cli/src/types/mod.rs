@@ -16,7 +16,7 @@ pub use self::{
 
 /// Returns the text of a module.
 pub fn generate(components: &Components, language: Language) -> String {
-    let module = Module::of(components);
+    let module = Module::new(components);
     match language {
         Language::Python => python::write(&module),
         Language::Typescript => typescript::write(&module),

@@ -102,7 +102,7 @@ pub enum Type {
 }
 
 impl Module {
-    pub fn of(components: &Components) -> Self {
+    pub fn new(components: &Components) -> Self {
         let mut names = Names::of_types();
         let server = &components.server;
         let class = names.claim(&started(&pascal(&server.name), "Server"));

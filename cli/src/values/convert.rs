@@ -194,7 +194,7 @@ pub fn violation(schema: &Value, arguments: &str) -> Option<(String, Vec<String>
     if compiled.is_slow() {
         return None;
     }
-    let violation = compiled.check_json(arguments).err()?.of(schema::Subject::Argument);
+    let violation = compiled.check_json(arguments).err()?.with_subject(schema::Subject::Argument);
     let mut lines = Vec::new();
     for place in violation.places() {
         lines.extend(description::line_of(schema, place).filter(|line| !lines.contains(line)));

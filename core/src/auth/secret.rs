@@ -54,7 +54,7 @@ pub fn is_equal(one: &[u8], other: &[u8]) -> bool {
 pub struct TokenDigest(pub [u8; 32]);
 
 impl TokenDigest {
-    pub fn of(token: &str) -> Self {
+    pub fn new(token: &str) -> Self {
         Self(Sha256::digest(token).into())
     }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_secret_is_not_shown() {
         assert_eq!(format!("{:?}", Some(Secret::from("hunter2"))), "Some(…)");
-        assert_eq!(format!("{:?}", TokenDigest::of("hunter2")), "TokenDigest(…)");
+        assert_eq!(format!("{:?}", TokenDigest::new("hunter2")), "TokenDigest(…)");
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> TokenDigest {
-        TokenDigest::of(text)
+        TokenDigest::new(text)
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub enum Notice {
 
 impl Notice {
     /// Returns the notice of an event. `reconnects` is true for a client that opens a lost connection again.
-    pub fn of(event: Event, reconnects: bool) -> Option<Self> {
+    pub fn from_event(event: Event, reconnects: bool) -> Option<Self> {
         match event {
             Event::UrlDone(elicitation) => Some(Self::UrlDone(elicitation)),
             Event::Reconnected { attempt, reason, server } => {

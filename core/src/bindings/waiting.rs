@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_handler_is_woken_once_a_set() {
         let mut waiting = Waiting::default();
-        let context = CallContext::new(Wire::of(Revision::LATEST), Arc::default(), None);
+        let context = CallContext::new(Wire::for_revision(Revision::LATEST), Arc::default(), None);
         let run = RunId(1);
         let mut ask = |keys: &[&str], waiter| {
             let asked = waiting.ask(run, keys.iter().map(|key| roots(key)).collect(), &context);

@@ -220,7 +220,7 @@ impl Connected {
             resources_list_changed: notified(ListKind::Resources),
             resource_subscriptions: None,
         };
-        let Ok(interests) = Interests::of(&filter) else { return };
+        let Ok(interests) = Interests::from_filter(&filter) else { return };
         let settings =
             SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
         let known = Arc::clone(&self.known);

@@ -168,7 +168,7 @@ impl Reader {
     }
 
     fn no_url(self, text: &str, error: &Error) -> Problem {
-        if Scheme::of(text).is_some() {
+        if Scheme::from_url(text).is_some() {
             return Problem::not_allowed(error);
         }
         let text = &*without_secrets(text);

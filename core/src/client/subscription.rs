@@ -91,7 +91,8 @@ impl Client {
     /// Like [`Self::subscribe`], with the filter of the protocol.
     #[doc(hidden)] // For the language bindings.
     pub async fn subscribe_to(&self, filter: &SubscriptionFilter) -> Result<Subscription, Error> {
-        let interests = Interests::of(filter).map_err(|error| error.in_phase("subscribe"))?;
+        let interests =
+            Interests::from_filter(filter).map_err(|error| error.in_phase("subscribe"))?;
         let shared = Arc::new(Shared::new(interests, self.options.timeout));
         // Dropping the future drops the subscription, which cancels it.
         let subscription = Subscription { shared, _client: self.clone() };

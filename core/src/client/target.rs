@@ -216,7 +216,7 @@ impl From<Command> for Target {
 /// ```
 impl From<&str> for Target {
     fn from(url: &str) -> Self {
-        if Scheme::of(url).is_none() && !url.trim().is_empty() {
+        if Scheme::from_url(url).is_none() && !url.trim().is_empty() {
             let shown = &*without_secrets(url);
             let words: Vec<_> = shown.split_whitespace().map(|word| format!("{word:?}")).collect();
             return Self::Invalid(Error::misuse(format!(

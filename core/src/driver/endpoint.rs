@@ -218,7 +218,7 @@ impl EndpointServer {
 
     /// Returns a count, which is zero, of the unread bytes of a message connection of this principal and from this address.
     pub fn unread_of(&self, principal: Option<&Principal>, remote: Option<IpAddr>) -> Holding {
-        Holding::new(&self.ledgers.unread, ClientKey::of(principal, remote))
+        Holding::new(&self.ledgers.unread, ClientKey::new(principal, remote))
     }
 
     /// Opens a message connection of this principal and from this address, if the shell knows them.

@@ -184,7 +184,7 @@ impl Engine {
         if let Inputs { responses: None, state: None } = inputs {
             return Ok(None);
         }
-        let Some(binding) = Binding::of(request, principal) else { return Ok(None) };
+        let Some(binding) = Binding::from_request(request, principal) else { return Ok(None) };
         let limits = &self.limits();
         let opened = self.sealing.open(now, &binding, inputs, limits);
         opened.map(Some).map_err(|refused| self.refused(refused))

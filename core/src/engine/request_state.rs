@@ -77,7 +77,7 @@ struct Contents {
 
 impl Binding {
     /// Returns `None` for requests that are never answered with questions. `principal` is the caller, if identified.
-    pub fn of(request: &Request, principal: Option<&Principal>) -> Option<Self> {
+    pub fn from_request(request: &Request, principal: Option<&Principal>) -> Option<Self> {
         let (target, arguments) = match request {
             Request::CallTool { name, arguments, .. } => {
                 (name, digest(arguments.as_ref().map_or("{}", |arguments| arguments.get())))
@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn binding(name: &str, arguments: &str) -> Binding {
-        Binding::of(&call(name, arguments), None).unwrap()
+        Binding::from_request(&call(name, arguments), None).unwrap()
     }
 
     fn asked() -> Journal {
@@ -278,12 +278,13 @@ mod tests {
             (1, binding("a", r#"{"x":2}"#), "other arguments"),
             (
                 1,
-                Binding::of(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada"))).unwrap(),
+                Binding::from_request(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada")))
+                    .unwrap(),
                 "another principal",
             ),
             (
                 1,
-                Binding::of(
+                Binding::from_request(
                     &Request::ReadResource {
                         uri: "a".into(),
                         variables: None,
@@ -308,11 +309,11 @@ mod tests {
             let arguments = arguments.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
             let prompt =
                 Request::GetPrompt { name: "p".into(), arguments, inputs: Inputs::default() };
-            Binding::of(&prompt, None).unwrap()
+            Binding::from_request(&prompt, None).unwrap()
         };
         assert_eq!(prompt(&[("a", "1"), ("b", "2")]), prompt(&[("b", "2"), ("a", "1")]));
         assert_ne!(prompt(&[("a", "1")]), prompt(&[("a", "2")]));
-        assert!(Binding::of(&Request::Ping, None).is_none());
+        assert!(Binding::from_request(&Request::Ping, None).is_none());
     }
 
     #[test]

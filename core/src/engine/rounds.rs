@@ -222,7 +222,7 @@ impl Engine {
         contents: (Option<RoundId>, Journal),
     ) -> Option<String> {
         let limits = self.limits();
-        let binding = Binding::of(&replay.request, replay.context.principal.as_deref())?;
+        let binding = Binding::from_request(&replay.request, replay.context.principal.as_deref())?;
         let name = binding.name();
         let Sealed { state, is_cut } = self.sealing.seal(now, binding, contents, &limits)?;
         if is_cut {

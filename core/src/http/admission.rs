@@ -110,7 +110,7 @@ impl Admission {
             dialects: session.dialects.clone(),
             has_sessions: wire::has_sessions(&session.revisions, &session.dialects),
             #[cfg(feature = "auth")]
-            protected: Protected::of(config),
+            protected: Protected::from_config(config),
         }))
     }
 
@@ -149,7 +149,7 @@ impl Admission {
                 .protected
                 .as_ref()
                 .map(|protected| Box::new(protected.unauthenticated(&rules.guard, &head))),
-            accepts: Accepts::of(&head.headers),
+            accepts: Accepts::from_headers(&head.headers),
             facts: HttpFacts {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
                 session_id: mcp_headers
@@ -234,7 +234,7 @@ impl Admission {
         let metadata = metadata.map(ToOwned::to_owned);
         let demands = Demands { metadata, scopes: Vec::new(), needs_dpop };
         let MissingScopes { scopes, message } = missing;
-        challenge::of(&Refused::InsufficientScope { scopes, message }, true, &demands)
+        challenge::for_refusal(&Refused::InsufficientScope { scopes, message }, true, &demands)
     }
 
     /// Checks a request to become a message connection.
@@ -457,7 +457,7 @@ impl RequestHead {
         let frame = Frame::parse(body);
         let wire = match &frame {
             Frame::One(Ok(Message::Request { params, .. })) if wire::has_envelope(params) => {
-                Wire::of(Revision::LATEST)
+                Wire::for_revision(Revision::LATEST)
             }
             _ => wire::spoken_by(&self.mcp_headers),
         };

@@ -72,7 +72,7 @@ pub(crate) struct Unauthenticated {
 }
 
 impl Protected {
-    pub(super) fn of(config: &EndpointConfig) -> Option<Self> {
+    pub(super) fn from_config(config: &EndpointConfig) -> Option<Self> {
         let auth = Arc::clone(config.auth.as_ref()?);
         let resource = auth.resource(config.guard.public_url.as_deref(), config.path.as_deref());
         // The configuration was checked when it was read.

@@ -19,7 +19,7 @@ pub(super) struct Demands {
 }
 
 /// Returns the challenge of a refusal. For a request without credentials it names no error, as the RFC requires.
-pub(super) fn of(
+pub(super) fn for_refusal(
     refused: &Refused,
     has_credentials: bool,
     demands: &Demands,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn header(refused: &Refused, has_credentials: bool, demands: &Demands) -> String {
-        let header = of(refused, has_credentials, demands);
+        let header = for_refusal(refused, has_credentials, demands);
         header.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
     }
 

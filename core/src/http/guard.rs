@@ -124,7 +124,7 @@ impl Guard {
         for origin in head.headers.get_all(header::ORIGIN) {
             let text = origin.to_str().unwrap_or_default();
             if !self.lets_in(text, &hosts, is_loopback) {
-                return Err(Refusal::of(
+                return Err(Refusal::new(
                     StatusCode::FORBIDDEN,
                     &format!(
                         "requests from the origin {} are refused: if that page may call, add it to {}; if it is the \
@@ -203,7 +203,7 @@ impl Guard {
             Some(None) => "an unreadable host".to_owned(),
             Some(Some(host)) => format!("the host {}", quoted(host.to_string().as_bytes())),
         };
-        Err(Refusal::of(
+        Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
             &format!(
                 "the request is for {said}, which is not served here: add the host to {}, or set {} to the address that \
@@ -252,7 +252,7 @@ impl Guard {
 }
 
 impl Refusal {
-    fn of(status: StatusCode, message: &str) -> Self {
+    fn new(status: StatusCode, message: &str) -> Self {
         let mut body = ObjectWriter::with_capacity(message.len() + 16);
         body.member("error", message);
         Self { status, body: body.finish().into_bytes() }

@@ -62,7 +62,7 @@ impl Admission {
         };
         let has_credentials = headers.contains_key(header::AUTHORIZATION);
         let mut headers = reply::json_head();
-        if let Some(challenge) = challenge::of(refused, has_credentials, demands) {
+        if let Some(challenge) = challenge::for_refusal(refused, has_credentials, demands) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         if let Refused::NeedsNonce(nonce) = refused

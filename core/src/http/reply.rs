@@ -23,7 +23,7 @@ pub(super) struct Accepts {
 
 impl Accepts {
     /// Reads `Accept`. Without it everything is accepted; the most specific range counts (RFC 9110, "Accept").
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let (mut json, mut stream) = (None, None);
         let mut said = false;
         for value in headers.get_all(header::ACCEPT) {
@@ -148,7 +148,7 @@ mod tests {
             for value in values {
                 headers.append(header::ACCEPT, value.parse().expect("a value"));
             }
-            let Accepts { json, stream } = Accepts::of(&headers);
+            let Accepts { json, stream } = Accepts::from_headers(&headers);
             (json, stream)
         };
         assert_eq!(accepts(&[]), (true, true));

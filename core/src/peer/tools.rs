@@ -215,7 +215,10 @@ pub fn check_arguments(name: &str, schema: &ListedSchema, arguments: &str) -> Re
     schema.check(&value).map_err(|error| {
         Error::new(
             ErrorKind::Misuse,
-            format!("Invalid arguments for tool {name:?}: {}", error.of(Subject::Argument)),
+            format!(
+                "Invalid arguments for tool {name:?}: {}",
+                error.with_subject(Subject::Argument)
+            ),
         )
     })
 }

@@ -92,7 +92,7 @@ fn write_number(text: &mut String, number: &Number) {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> String {
+    fn canonical_of(text: &str) -> String {
         canonical(&serde_json::from_str(text).expect("JSON"))
     }
 
@@ -100,13 +100,13 @@ mod tests {
     fn members_are_sorted_by_utf_16_and_texts_escaped_as_little_as_can_be() {
         // The example of RFC 8785, section 3.2.3.
         assert_eq!(
-            of(
+            canonical_of(
                 r#"{"\u20ac":"E","\r":"C","\ufb33":"H","1":"O","\ud83d\ude00":"S","\u0080":"X","\u00f6":"L"}"#
             ),
             "{\"\\r\":\"C\",\"1\":\"O\",\"\u{80}\":\"X\",\"ö\":\"L\",\"€\":\"E\",\"😀\":\"S\",\"\u{fb33}\":\"H\"}"
         );
         assert_eq!(
-            of(r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#),
+            canonical_of(r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#),
             r#""€$\u000f\nA'B\"\\\\\"/""#
         );
     }
@@ -130,7 +130,7 @@ mod tests {
             ("123456789012.5", "123456789012.5"),
             ("9007199254740993", "9007199254740993"),
         ] {
-            assert_eq!(of(given), written, "{given}");
+            assert_eq!(canonical_of(given), written, "{given}");
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum ClientKey {
 
 impl ClientKey {
     /// Returns `None` if neither is known.
-    pub(crate) fn of(principal: Option<&Principal>, remote: Option<IpAddr>) -> Option<Self> {
+    pub(crate) fn new(principal: Option<&Principal>, remote: Option<IpAddr>) -> Option<Self> {
         if let Some(principal) = principal {
             let mut hasher = DefaultHasher::new();
             let Principal { subject, client_id, claims, .. } = principal;
@@ -42,14 +42,14 @@ mod tests {
     fn a_principal_counts_before_an_address() {
         let (ada, bob) = (Principal::new("ada"), Principal::new("bob"));
         let here = Some(IpAddr::from([192, 0, 2, 1]));
-        assert_eq!(ClientKey::of(Some(&ada), here), ClientKey::of(Some(&ada), None));
-        assert_ne!(ClientKey::of(Some(&ada), here), ClientKey::of(Some(&bob), here));
-        assert_eq!(ClientKey::of(None, None), None);
+        assert_eq!(ClientKey::new(Some(&ada), here), ClientKey::new(Some(&ada), None));
+        assert_ne!(ClientKey::new(Some(&ada), here), ClientKey::new(Some(&bob), here));
+        assert_eq!(ClientKey::new(None, None), None);
     }
 
     #[test]
     fn addresses_of_one_network_of_64_bits_count_as_one() {
-        let key = |text: &str| ClientKey::of(None, text.parse().ok());
+        let key = |text: &str| ClientKey::new(None, text.parse().ok());
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:0:0:1"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));

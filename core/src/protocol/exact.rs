@@ -110,7 +110,7 @@ struct Parts<'f> {
 }
 
 impl<'f> Parts<'f> {
-    const fn of(finder: &'f mut Finder) -> Self {
+    const fn new(finder: &'f mut Finder) -> Self {
         Self { finder, seen: 0, key: String::new() }
     }
 
@@ -195,15 +195,15 @@ impl<'f> Serializer for &'f mut Finder {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_tuple_variant(
@@ -213,15 +213,15 @@ impl<'f> Serializer for &'f mut Finder {
         _: &'static str,
         _: usize,
     ) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn serialize_struct_variant(
@@ -231,7 +231,7 @@ impl<'f> Serializer for &'f mut Finder {
         _: &'static str,
         _: usize,
     ) -> Result<Parts<'f>, Found> {
-        Ok(Parts::of(self))
+        Ok(Parts::new(self))
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, _: &T) -> Result<(), Found> {

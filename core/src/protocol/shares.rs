@@ -32,26 +32,26 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     /// Returns whether a client may hold one more.
     #[cfg(feature = "auth")]
     pub(crate) fn has_room_for(&self, client: K) -> bool {
-        self.allows(self.of(client), 0, 1)
+        self.allows(self.share_of(client), 0, 1)
     }
 
     /// Adds one to what a client holds.
     #[cfg(feature = "auth")]
     pub(crate) fn add(&mut self, client: K) {
-        self.set(client, self.of(client) + 1);
+        self.set(client, self.share_of(client) + 1);
     }
 
     /// Subtracts one from what a client holds.
     #[cfg(feature = "auth")]
     pub(crate) fn remove(&mut self, client: K) {
-        self.set(client, self.of(client).saturating_sub(1));
+        self.set(client, self.share_of(client).saturating_sub(1));
     }
 
     /// Replaces a part, `before`, of what a client holds by `after`. Returns `false` and changes nothing if there is no room
     /// for that.
     #[cfg(feature = "server")]
     pub(crate) fn replace(&mut self, client: K, before: usize, after: usize) -> bool {
-        let own = self.of(client);
+        let own = self.share_of(client);
         let has_room = after <= before || self.allows(own, before, after);
         if has_room {
             self.set(client, own - before + after);
@@ -62,7 +62,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     /// Returns whether a client holds its share of half of the limit.
     #[cfg(feature = "server")]
     pub(crate) fn has_half_share(&self, client: K) -> bool {
-        let own = self.of(client);
+        let own = self.share_of(client);
         own >= self.limit / 2 / self.clients_with(own)
     }
 
@@ -72,7 +72,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         self.total
     }
 
-    fn of(&self, client: K) -> usize {
+    fn share_of(&self, client: K) -> usize {
         self.amounts.get(&client).copied().unwrap_or_default()
     }
 

@@ -292,7 +292,7 @@ fn call_tool(
         Ok(Checked::Decoded(decoded)) => decoded,
         Err(_) if component.leaves_to_handler(given) => arguments,
         Err(violation) => {
-            let violation = violation.of(Subject::Argument);
+            let violation = violation.with_subject(Subject::Argument);
             let message = format!("Invalid arguments for tool {name:?}: {violation}");
             return Err(Fault::new(FaultKind::InvalidArguments, message));
         }
@@ -458,7 +458,10 @@ fn check_params(components: &Components, method: &str, params: &str) -> Result<(
     let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
     schema.check(&given).map_err(|violation| {
-        Fault::invalid_params(format!("Invalid params: {}", violation.of(Subject::Parameter)))
+        Fault::invalid_params(format!(
+            "Invalid params: {}",
+            violation.with_subject(Subject::Parameter)
+        ))
     })
 }
 

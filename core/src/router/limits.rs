@@ -117,7 +117,7 @@ impl RateLimit {
             (CountedBy::Server, _) => String::new(),
             (CountedBy::Client, _) => caller.client.to_owned(),
             (CountedBy::Principal, Some(subject)) => format!("principal {subject}"),
-            (CountedBy::Principal, None) => format!("{:?}", ClientKey::of(None, caller.remote)),
+            (CountedBy::Principal, None) => format!("{:?}", ClientKey::new(None, caller.remote)),
         };
         let (key, left) = match self.buckets.remove_entry(key.as_str()) {
             None => (Arc::from(key), self.burst),
@@ -189,7 +189,9 @@ impl ResponseLimit {
             Reply::Result(json) => json.len(),
             reply => {
                 let uri = subject.unwrap_or_default();
-                HandlerKind::of(method).result(uri, None, reply).map_or(0, |result| result.len())
+                HandlerKind::for_method(method)
+                    .result(uri, None, reply)
+                    .map_or(0, |result| result.len())
             }
         };
         self.check(method, subject, size)

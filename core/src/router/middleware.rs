@@ -108,7 +108,7 @@ impl Middleware {
             }
             Resolution::Answer(Ok(response)) => write(&mut input, response),
             Resolution::Answer(Err(fault)) => {
-                let newest = Wire::of(Revision::LATEST);
+                let newest = Wire::for_revision(Revision::LATEST);
                 match wire::lower_fault(newest, Some(&method), fault.clone()) {
                     Lowered::Error(error) => drop(input.member("error", &error)),
                     Lowered::Tool(outcome) => write(&mut input, &Response::Tool(outcome)),

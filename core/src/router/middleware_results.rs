@@ -107,7 +107,7 @@ pub fn nothing_returned(method: &str) -> String {
 
 impl HandlerKind {
     /// Returns the kind of the handlers that answer a method.
-    pub fn of(method: &str) -> Self {
+    pub fn for_method(method: &str) -> Self {
         match Method::parse(method) {
             Some(Method::CallTool) => Self::Tool,
             Some(Method::ReadResource) => Self::Resource,

@@ -291,7 +291,7 @@ fn places_are_dotted_with_indexes() {
 fn arguments_are_named_as_such() {
     let named = |schema: Value, raw: &str| {
         let violation = compile(&schema).check_arguments(raw).unwrap_err();
-        violation.of(Subject::Argument).to_string()
+        violation.with_subject(Subject::Argument).to_string()
     };
     let schema = |properties: Value| json!({"type": "object", "properties": properties, "additionalProperties": false});
     let search = schema(json!({"query": {"type": "string"}, "limit": {"type": "integer"}}));

@@ -100,7 +100,7 @@ impl Violation {
 
     /// Returns the same violation with another noun for the value's members.
     #[must_use]
-    pub fn of(self, subject: Subject) -> Self {
+    pub fn with_subject(self, subject: Subject) -> Self {
         Self { subject, ..self }
     }
 }

@@ -108,7 +108,7 @@ pub fn elicit<T: DeserializeOwned + JsonSchema>(message: impl Into<String>) -> Q
 pub(super) fn form<T: DeserializeOwned + JsonSchema>(
     message: String,
 ) -> Result<Question<T>, String> {
-    let schema = forms::of::<T>();
+    let schema = forms::schema::<T>();
     check_form(&message, &schema.to_string())?;
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
     let request = QuestionRequest::new(Method::Elicit, &params, message);
@@ -156,8 +156,12 @@ impl<T> Question<T> {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
         match result["action"].as_str().filter(|_| self.request.method == Method::Elicit) {
             None | Some("accept") => Ok((self.read)(&result)),
-            Some("cancel") => Err(ToolError::of(Failure::Dismissed(self.request.message.clone()))),
-            Some(_) => Err(ToolError::of(Failure::Declined(self.request.message.clone()))),
+            Some("cancel") => {
+                Err(ToolError::from_failure(Failure::Dismissed(self.request.message.clone())))
+            }
+            Some(_) => {
+                Err(ToolError::from_failure(Failure::Declined(self.request.message.clone())))
+            }
         }
     }
 

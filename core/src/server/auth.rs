@@ -55,7 +55,7 @@ impl Auth {
         Self { declaration: json!({ "kind": "verify" }), function: Some(function) }
     }
 
-    fn of(declaration: Value) -> Self {
+    fn declared(declaration: Value) -> Self {
         Self { declaration, function: None }
     }
 }
@@ -68,25 +68,25 @@ impl From<&str> for Auth {
 
 impl From<Jwt> for Auth {
     fn from(method: Jwt) -> Self {
-        Self::of(method.declaration())
+        Self::declared(method.declaration())
     }
 }
 
 impl From<Introspection> for Auth {
     fn from(method: Introspection) -> Self {
-        Self::of(method.declaration())
+        Self::declared(method.declaration())
     }
 }
 
 impl From<ApiKeys> for Auth {
     fn from(method: ApiKeys) -> Self {
-        Self::of(method.declaration())
+        Self::declared(method.declaration())
     }
 }
 
 impl From<OAuthProxy> for Auth {
     fn from(method: OAuthProxy) -> Self {
-        Self::of(method.declaration())
+        Self::declared(method.declaration())
     }
 }
 

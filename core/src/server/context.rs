@@ -154,7 +154,7 @@ impl Context {
             )));
         }
         let runner = self.call.runner.upgrade();
-        Ok(runner.map(|runner| runner.sessions().of(&context.client)).unwrap_or_default())
+        Ok(runner.map(|runner| runner.sessions().values(&context.client)).unwrap_or_default())
     }
 
     /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.

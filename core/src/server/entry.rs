@@ -26,7 +26,7 @@ pub struct Entry<Parts> {
 }
 
 impl<Parts> Entry<Parts> {
-    pub(super) fn of(parts: Parts, handler: Erased) -> Self {
+    pub(super) fn with_parts(parts: Parts, handler: Erased) -> Self {
         Self {
             parts,
             title: None,

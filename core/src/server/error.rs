@@ -58,7 +58,7 @@ pub struct ResourceNotFound {
 impl ToolError {
     /// Creates an error whose message is sent to the model, which can often correct its call.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self::of(Failure::Tool { message: message.to_string(), meta: None })
+        Self::from_failure(Failure::Tool { message: message.to_string(), meta: None })
     }
 
     /// Creates a JSON-RPC error instead of a result: it reaches the client program, and usually not the model.
@@ -77,7 +77,7 @@ impl ToolError {
     ) -> Self {
         let code = code.into();
         let data = data.and_then(|data| carried("data", &data));
-        Self::of(Failure::Protocol { code, message: message.to_string(), data })
+        Self::from_failure(Failure::Protocol { code, message: message.to_string(), data })
     }
 
     /// Asks the client these questions; the handler is then run again with the answers. A single question is
@@ -89,7 +89,7 @@ impl ToolError {
     /// Creates an error whose text is only logged, for types that `?` does not convert: `anyhow::Error`, `Box<dyn
     /// Error>`, …
     pub fn hidden(error: impl fmt::Display) -> Self {
-        Self::of(Failure::Exception {
+        Self::from_failure(Failure::Exception {
             kind: "error".into(),
             message: error.to_string(),
             traceback: String::new(),
@@ -106,7 +106,7 @@ impl ToolError {
         self
     }
 
-    pub(super) fn of(failure: Failure) -> Self {
+    pub(super) fn from_failure(failure: Failure) -> Self {
         Self(Box::new(Reason::Failed(failure)))
     }
 
@@ -180,7 +180,7 @@ impl<E: HandlerError> From<E> for ToolError {
             message.push_str(&error.to_string());
             cause = error.source();
         }
-        Self::of(Failure::Exception {
+        Self::from_failure(Failure::Exception {
             kind: type_name::<E>().into(),
             message,
             traceback: String::new(),
@@ -190,7 +190,7 @@ impl<E: HandlerError> From<E> for ToolError {
 
 impl From<ResourceNotFound> for ToolError {
     fn from(error: ResourceNotFound) -> Self {
-        Self::of(Failure::NotFound { uri: error.uri, message: error.message })
+        Self::from_failure(Failure::NotFound { uri: error.uri, message: error.message })
     }
 }
 

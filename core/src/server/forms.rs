@@ -11,7 +11,7 @@ use crate::session::asking::{AnswerReading, form_schema};
 const VALUE: &str = "value";
 
 /// Returns the form's schema.
-pub(super) fn of<T: JsonSchema>() -> Value {
+pub(super) fn schema<T: JsonSchema>() -> Value {
     let whole = schema::written_out(schema::of_arguments::<T>());
     form_schema(&whole, AnswerReading::Typed, Some(!is_optional(&whole))).schema
 }
@@ -85,10 +85,10 @@ mod tests {
     #[test]
     fn a_plain_type_is_one_field_and_a_struct_one_each() {
         assert_eq!(
-            of::<bool>(),
+            schema::<bool>(),
             json!({"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]})
         );
-        let form = of::<Order>();
+        let form = schema::<Order>();
         assert_eq!(form["required"], json!(["count", "size"]));
         assert_eq!(
             form["properties"]["count"],
@@ -99,7 +99,7 @@ mod tests {
             json!([{"const": "small", "title": "small"}, {"const": "large", "title": "As large as it gets"}])
         );
         assert_eq!(form["properties"]["note"], json!({"type": "string"}));
-        assert_eq!(of::<Option<String>>().get("required"), None);
+        assert_eq!(schema::<Option<String>>().get("required"), None);
     }
 
     #[test]
@@ -131,12 +131,15 @@ mod tests {
         let problem =
             |schema: Value| check_form("Well?", &schema.to_string()).expect_err("no form");
         for (schema, message) in [
-            (of::<Deep>(), "its property \"order\" is an object, and a form asks for strings"),
-            (of::<Vec<i64>>(), "its property \"value\" is a list, which a form asks as a choice"),
-            (of::<Either>(), "its property \"value\" is of several types"),
-            (of::<Loose>(), "its property \"value\" is of several types"),
+            (schema::<Deep>(), "its property \"order\" is an object, and a form asks for strings"),
             (
-                of::<Coded>(),
+                schema::<Vec<i64>>(),
+                "its property \"value\" is a list, which a form asks as a choice",
+            ),
+            (schema::<Either>(), "its property \"value\" is of several types"),
+            (schema::<Loose>(), "its property \"value\" is of several types"),
+            (
+                schema::<Coded>(),
                 "its property \"code\" has \"pattern\", which forms do not support for a string",
             ),
         ] {
@@ -144,8 +147,8 @@ mod tests {
             let message = format!("the form \"Well?\" can't be asked: {message}");
             assert!(problem.starts_with(&message), "{problem}");
         }
-        assert_eq!(check_form("Which?", &of::<Vec<Size>>().to_string()), Ok(()));
-        assert_eq!(check_form("Which?", &of::<Option<Size>>().to_string()), Ok(()));
+        assert_eq!(check_form("Which?", &schema::<Vec<Size>>().to_string()), Ok(()));
+        assert_eq!(check_form("Which?", &schema::<Option<Size>>().to_string()), Ok(()));
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl Erased {
     ///
     /// # Panics
     /// Panics if it belongs to another host, which a server of Rust never has.
-    pub(super) fn of(kept: &router::Handler) -> Arc<Self> {
+    pub(super) fn from_kept(kept: &router::Handler) -> Arc<Self> {
         Arc::downcast(Arc::clone(kept))
             .expect("the handlers of a server are those that it has added")
     }
@@ -164,7 +164,7 @@ impl Erased {
                 Ok(Checked::AsGiven) => (self.run)(input, context, &self.states),
                 Ok(Checked::Decoded(input)) => (self.run)(input, context, &self.states),
                 Err(violation) => {
-                    let message = violation.of(Subject::Parameter).to_string();
+                    let message = violation.with_subject(Subject::Parameter).to_string();
                     Box::pin(std::future::ready(Err(Failure::Invalid(message))))
                 }
             },
@@ -204,7 +204,7 @@ pub(super) fn mounted(
     stack: &Arc<Stack>,
     name: Option<&str>,
 ) -> router::Handler {
-    let inner = Erased::of(handler);
+    let inner = Erased::from_kept(handler);
     let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
     let (visible, on_subscribed) = (inner.visible.clone(), inner.on_subscribed.clone());

@@ -298,7 +298,9 @@ where
         let mounted = Arc::clone(&self.mounted);
         Box::pin(async move {
             if mounted.serving().await.is_err() {
-                return Ok(AnswerBody::of(Part::unavailable("the server could not be started")));
+                return Ok(AnswerBody::response(Part::unavailable(
+                    "the server could not be started",
+                )));
             }
             let Mounted { endpoint, timeouts, .. } = &*mounted;
             Ok(transport::answer(endpoint, None, *timeouts, request).await)

@@ -137,7 +137,7 @@ pub(super) fn around(
 ) -> BoxFuture<Outcome> {
     let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
     let method = middleware_frame.method.as_str().to_owned();
-    let outer = Erased::of(&middleware_frame.handler);
+    let outer = Erased::from_kept(&middleware_frame.handler);
     let mut layers: Vec<_> =
         outer.stack.iter().flat_map(|middleware| middleware.layers(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {
@@ -202,7 +202,8 @@ impl End {
             true => unnamed(&given) != unnamed(params),
             false => given != *params,
         };
-        let fixed = || ToolError::of(Failure::NotSupported(router::params_changed(&method)));
+        let fixed =
+            || ToolError::from_failure(Failure::NotSupported(router::params_changed(&method)));
         match self {
             Self::Core(Err((code, message, data))) => {
                 Err(ToolError::protocol(*code, message, data.as_ref()))
@@ -212,17 +213,18 @@ impl End {
             Self::Core(Ok(result)) => Ok(result.clone()),
             Self::Handler { handler, middleware_frame, input } => {
                 let input = if is_changed {
-                    let other =
-                        middleware_frame.input(&given.to_string()).map_err(ToolError::of)?;
+                    let other = middleware_frame
+                        .input(&given.to_string())
+                        .map_err(ToolError::from_failure)?;
                     other.ok_or_else(fixed)?
                 } else {
                     input.clone()
                 };
-                let reply = handler.call(input, context).await.map_err(ToolError::of)?;
+                let reply = handler.call(input, context).await.map_err(ToolError::from_failure)?;
                 if let Reply::Questions(_) = reply {
                     return Err(ToolError::questions(reply));
                 }
-                let result = middleware_frame.result(reply).map_err(ToolError::of)?;
+                let result = middleware_frame.result(reply).map_err(ToolError::from_failure)?;
                 Ok(serde_json::from_str(&result).unwrap_or_default())
             }
         }

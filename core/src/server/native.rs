@@ -100,7 +100,7 @@ impl NativeServing {
         input: String,
         done: OnOutcome,
     ) {
-        let (context, handler) = (Box::new(context), Erased::of(handler));
+        let (context, handler) = (Box::new(context), Erased::from_kept(handler));
         // Without a runner the server has ended, and nobody waits for an answer.
         let _ = self.orders.send(Order::PassOn { run, context, handler, input, done });
     }

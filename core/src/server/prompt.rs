@@ -57,7 +57,7 @@ impl Prompt {
             ..PromptArgument::default()
         });
         let parts = PromptParts { name: name.into(), arguments: arguments.collect(), decoder };
-        Self::of(parts, Form::erase(handler))
+        Self::with_parts(parts, Form::erase(handler))
     }
 
     /// Describes an argument beyond its type, or adds one.

@@ -83,7 +83,7 @@ impl Resource {
             size: None,
             arguments: Form::arguments().map(schema::written_out),
         };
-        Self::of(parts, Form::erase(handler))
+        Self::with_parts(parts, Form::erase(handler))
     }
 
     /// Sets the name. Default: the URI.

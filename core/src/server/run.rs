@@ -133,7 +133,7 @@ impl Runner {
                     }
                 }
                 Effect::Subscribed { handler, uri } => {
-                    if let Some(on_subscribed) = &Erased::of(&handler).on_subscribed {
+                    if let Some(on_subscribed) = &Erased::from_kept(&handler).on_subscribed {
                         on_subscribed(uri);
                     }
                 }
@@ -259,7 +259,7 @@ impl Runner {
     }
 
     fn start(self: &Arc<Self>, run: Run) -> Work {
-        let handler = Erased::of(&run.handler);
+        let handler = Erased::from_kept(&run.handler);
         if !handler.pace.is_quick() {
             self.start_on_thread(handler, run);
             return Work::default();

@@ -53,7 +53,7 @@ struct Table {
 }
 
 impl Sessions {
-    pub(super) fn of(&self, client: &Arc<ClientIdentity>) -> Session {
+    pub(super) fn values(&self, client: &Arc<ClientIdentity>) -> Session {
         let key = Arc::as_ptr(client).addr();
         let mut table = lock(&self.0);
         if let Some((_, session)) = table.kept.get(&key) {
@@ -79,12 +79,12 @@ mod tests {
     fn what_ended_sessions_kept_goes() {
         let sessions = Sessions::default();
         let lives = Arc::new(ClientIdentity::default());
-        sessions.of(&lives).set("a", 1).unwrap();
+        sessions.values(&lives).set("a", 1).unwrap();
         for _ in 0..1_000 {
             let ends = Arc::new(ClientIdentity::default());
-            assert_eq!(sessions.of(&ends).get::<i32>("a").unwrap(), None);
+            assert_eq!(sessions.values(&ends).get::<i32>("a").unwrap(), None);
         }
-        assert_eq!(sessions.of(&lives).get("a").unwrap(), Some(1));
+        assert_eq!(sessions.values(&lives).get("a").unwrap(), Some(1));
         assert!(lock(&sessions.0).kept.len() <= SWEEP_AT);
     }
 }

@@ -69,7 +69,7 @@ impl Tool {
             annotations: ToolAnnotations::default(),
             closed: true,
         };
-        Self::of(parts, Form::erase(handler))
+        Self::with_parts(parts, Form::erase(handler))
     }
 
     /// Sets hints for hosts: a tool with `read_only_hint`, for example, may be called without asking the user.

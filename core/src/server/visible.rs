@@ -47,7 +47,7 @@ impl VisibilityFilter {
             List::Templates => found(&components.templates, key, |template| &template.handler),
             List::Prompts => found(&components.prompts, key, |prompt| &prompt.handler),
         };
-        if let Some(predicate) = handler.and_then(|kept| Erased::of(kept).visible.clone()) {
+        if let Some(predicate) = handler.and_then(|kept| Erased::from_kept(kept).visible.clone()) {
             self.lock().insert((kind.to_owned(), key.to_owned()), predicate);
         }
     }

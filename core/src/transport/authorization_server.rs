@@ -215,7 +215,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
                 watch.busy();
                 let Response { status, headers, body } = exchange(&shared, request).await;
                 watch.idle();
-                Ok(AnswerBody::of(Part::Head { status, headers, body, more: false }))
+                Ok(AnswerBody::response(Part::Head { status, headers, body, more: false }))
             })
         }
     };

@@ -53,7 +53,7 @@ impl Connected {
         principal: Option<Arc<Principal>>,
         remote: Option<IpAddr>,
     ) -> Self {
-        let client = ClientKey::of(principal.as_deref(), remote);
+        let client = ClientKey::new(principal.as_deref(), remote);
         let unread = Holding::new(&endpoint.ledgers().unread, client);
         let send_queue = SendQueue::new(unread);
         let id = endpoint.connect(principal, remote, Box::new(Arc::clone(&send_queue)));

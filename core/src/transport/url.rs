@@ -43,7 +43,7 @@ const SCHEMES: [(&str, Scheme); 6] = [
 
 impl Scheme {
     /// Returns the scheme that a URL begins with; `None` if it is missing or unsupported.
-    pub(crate) fn of(url: &str) -> Option<Self> {
+    pub(crate) fn from_url(url: &str) -> Option<Self> {
         let (scheme, _) = url.split_once(':')?;
         Self::named(scheme)
     }
@@ -82,7 +82,7 @@ impl Scheme {
 impl Url {
     /// Parses a URL. Errors, with the fix, if it is invalid or has an unsupported scheme.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let scheme = Scheme::of(text).ok_or_else(|| no_url(text))?;
+        let scheme = Scheme::from_url(text).ok_or_else(|| no_url(text))?;
         let (_, rest) = text.split_once(':').unwrap_or_default();
         if scheme == Scheme::Unix {
             let path = rest.strip_prefix("//").unwrap_or(rest);

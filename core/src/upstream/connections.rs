@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn one_client_leaves_connections_for_others_and_takes_no_memory_once_it_is_gone() {
         let places = ClientPlaces::default();
-        let client = |number: u8| ClientKey::of(None, Some([10, 0, 0, number].into())).unwrap();
+        let client = |number: u8| ClientKey::new(None, Some([10, 0, 0, number].into())).unwrap();
         let take = |number| places.of_client(client(number)).try_acquire_owned();
         let held: Vec<_> = (0..MAX_OF_ONE_CLIENT).map(|_| take(1).unwrap()).collect();
         assert!(take(1).is_err() && MAX_OF_ONE_CLIENT < 1 + MAX_MORE);

@@ -58,7 +58,7 @@ pub fn has_sessions(revisions: &[Revision], dialects: &[Dialect]) -> bool {
 
 /// Returns the revision to answer in when only the headers of a request are known.
 pub fn spoken_by(mcp_headers: &McpHeaders) -> &'static Wire {
-    Wire::of(match mcp_headers.protocol_version().map(Revision::parse) {
+    Wire::for_revision(match mcp_headers.protocol_version().map(Revision::parse) {
         None => Revision::V2025_03_26,
         Some(revision) => revision.unwrap_or(Revision::LATEST),
     })

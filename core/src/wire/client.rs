@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_modern_stamp_is_complete_and_the_level_of_the_user_wins() {
-        let wire = Wire::of(Revision::V2026_07_28);
+        let wire = Wire::for_revision(Revision::V2026_07_28);
         let envelope = ClientEnvelope::new(
             wire,
             &Implementation::new("probe", "1"),
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn capabilities_of_another_client_are_kept_where_a_request_is_passed_on() {
         let (info, own) = (Implementation::new("probe", "1"), ClientCapabilities::default());
-        let envelope = ClientEnvelope::new(Wire::of(Revision::V2026_07_28), &info, &own);
+        let envelope = ClientEnvelope::new(Wire::for_revision(Revision::V2026_07_28), &info, &own);
         let params =
             r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"a":1}}"#;
         for keeps_capabilities in [false, true] {

@@ -22,7 +22,7 @@ static AS_2025_11_25: Wire = bare(&rev_2025_11_25::WIRE);
 
 /// The dialect may be combined with any handshake revision, since the first notification reveals it only after the
 /// handshake.
-pub(super) fn of(agreed: Revision) -> &'static Wire {
+pub(super) fn for_revision(agreed: Revision) -> &'static Wire {
     match agreed {
         Revision::V2024_11_05 => &AS_2024_11_05,
         Revision::V2025_03_26 => &AS_2025_03_26,

@@ -129,7 +129,7 @@ mod tests {
         let method = MethodName::Standard(Method::CallTool);
         for revision in Revision::ALL {
             let fault = Fault::new(FaultKind::InvalidArguments, "argument 'a'");
-            match lower(Wire::of(revision), Some(&method), fault) {
+            match lower(Wire::for_revision(revision), Some(&method), fault) {
                 Lowered::Tool(outcome) => {
                     assert!(outcome.is_error && revision >= Revision::V2025_11_25);
                 }
@@ -143,7 +143,8 @@ mod tests {
         }
         // Those of a prompt are an error.
         let fault = Fault::new(FaultKind::InvalidArguments, "");
-        let Lowered::Error(error) = lower(Wire::of(Revision::V2025_06_18), None, fault) else {
+        let Lowered::Error(error) = lower(Wire::for_revision(Revision::V2025_06_18), None, fault)
+        else {
             panic!("a result");
         };
         assert!(error.data.is_none());
@@ -170,7 +171,7 @@ mod tests {
             (FaultKind::Protocol(7), 200),
         ];
         for (kind, expected) in rows {
-            let wire = Wire::of(Revision::V2026_07_28);
+            let wire = Wire::for_revision(Revision::V2026_07_28);
             let Lowered::Error(error) = lower(wire, None, Fault::new(kind, "")) else {
                 panic!("{kind:?} is not an error");
             };
@@ -183,7 +184,7 @@ mod tests {
         // 2026-07-28, "Error Codes": of -32020 to -32099 only the defined ones, and never -32002 or -32042.
         let sent = |revision, chosen| {
             let fault = Fault::new(FaultKind::Protocol(chosen), "");
-            match lower(Wire::of(revision), None, fault) {
+            match lower(Wire::for_revision(revision), None, fault) {
                 Lowered::Error(error) => error.code,
                 Lowered::Tool(_) => panic!("{chosen} is not an error"),
             }

@@ -74,7 +74,7 @@ pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
 /// Returns a result in the vocabulary of the newest revision, without the members that are added to every result.
 pub fn plain_result(response: &Response) -> String {
     let mut result = ObjectWriter::with_capacity(160);
-    if let Some(own) = write(Wire::of(Revision::LATEST), response, "{}", &mut result) {
+    if let Some(own) = write(Wire::for_revision(Revision::LATEST), response, "{}", &mut result) {
         result.raw("_meta", own.get());
     }
     result.finish()

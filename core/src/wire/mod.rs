@@ -118,7 +118,7 @@ pub struct Codes {
 
 impl Wire {
     /// Returns the tables of a revision.
-    pub fn of(revision: Revision) -> &'static Self {
+    pub fn for_revision(revision: Revision) -> &'static Self {
         match revision {
             Revision::V2024_11_05 => &rev_2024_11_05::WIRE,
             Revision::V2025_03_26 => &rev_2025_03_26::WIRE,
@@ -132,9 +132,9 @@ impl Wire {
     /// several.
     pub fn spelled(nearest: Revision, dialect: Option<Dialect>) -> &'static Self {
         match dialect {
-            None => Self::of(nearest),
+            None => Self::for_revision(nearest),
             Some(Dialect::V0_7) => &dialect_0_7::WIRE,
-            Some(Dialect::Bare) => dialect_bare::of(nearest),
+            Some(Dialect::Bare) => dialect_bare::for_revision(nearest),
         }
     }
 

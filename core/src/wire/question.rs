@@ -121,7 +121,7 @@ mod tests {
 
     fn lowered(revision: Revision, params: &Value) -> (Value, Option<String>) {
         let (params, id) =
-            lower(Wire::of(revision), Method::Elicit, &json::to_raw(params), "e1".into());
+            lower(Wire::for_revision(revision), Method::Elicit, &json::to_raw(params), "e1".into());
         (serde_json::from_str(params.get()).expect("JSON"), id)
     }
 
@@ -172,7 +172,7 @@ mod tests {
         ]));
         for revision in Revision::ALL {
             let lowered = lower(
-                Wire::of(revision),
+                Wire::for_revision(revision),
                 Method::CreateMessage,
                 &json::to_raw(&newer),
                 String::new(),
@@ -190,7 +190,7 @@ mod tests {
             |content: Value| json!({"role": "assistant", "content": content, "model": "m"});
         for revision in Revision::ALL {
             let lowered = |content: Value| {
-                lower_answer(Wire::of(revision), &json::to_raw(&answer(content)))
+                lower_answer(Wire::for_revision(revision), &json::to_raw(&answer(content)))
                     .map(|raw| {
                         serde_json::from_str::<Value>(raw.get()).expect("JSON")["content"].clone()
                     })

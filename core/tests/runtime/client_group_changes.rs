@@ -46,7 +46,7 @@ async fn next(changes: &mut GroupSubscription) -> (String, Change) {
     soon(changes.next()).await.expect("a change")
 }
 
-fn of(name: &str, change: Change) -> (String, Change) {
+fn told_by(name: &str, change: Change) -> (String, Change) {
     (name.to_owned(), change)
 }
 
@@ -65,9 +65,9 @@ async fn changes_name_their_server_in_every_era() {
     }
     let mut taken = vec![next(&mut changes).await, next(&mut changes).await];
     taken.sort_by(|one, other| one.0.cmp(&other.0));
-    assert_eq!(taken, [of("new", TOOLS), of("old", TOOLS)]);
+    assert_eq!(taken, [told_by("new", TOOLS), told_by("old", TOOLS)]);
     new.registry().notify_updated("new://about");
-    assert_eq!(next(&mut changes).await, of("new", about("new")));
+    assert_eq!(next(&mut changes).await, told_by("new", about("new")));
     assert!(changes.try_next().is_pending(), "nobody subscribed to old://about");
     group.close().await;
     assert_eq!(soon(changes.next()).await, None);
@@ -95,8 +95,13 @@ async fn changes_that_were_not_taken_are_merged_and_no_server_is_starved() {
         taken.push((server, change));
     }
     taken.sort();
-    let mut all =
-        [of("a", TOOLS), of("a", about("a")), of("b", TOOLS), of("b", about("b"))].to_vec();
+    let mut all = [
+        told_by("a", TOOLS),
+        told_by("a", about("a")),
+        told_by("b", TOOLS),
+        told_by("b", about("b")),
+    ]
+    .to_vec();
     all.sort();
     assert_eq!(taken, all);
     group.close().await;
@@ -134,7 +139,7 @@ async fn a_server_that_is_reached_later_is_subscribed_to() {
     let group = group.await.unwrap();
     let mut changes = group.subscribe([TOOLS]).await.unwrap();
     toggle(&a);
-    assert_eq!(next(&mut changes).await, of("a", TOOLS));
+    assert_eq!(next(&mut changes).await, told_by("a", TOOLS));
     let late = shelf("late");
     let listening = late.listen(&url).await.unwrap();
     let joined = async {
@@ -160,13 +165,13 @@ async fn after_an_outage_everything_counts_as_changed() {
     let mut changes = group.subscribe([TOOLS, prompts, about("b")]).await.unwrap();
     listening.shut_down().await;
     toggle(&a);
-    assert_eq!(next(&mut changes).await, of("a", TOOLS), "the others go on");
+    assert_eq!(next(&mut changes).await, told_by("a", TOOLS), "the others go on");
     let listening = b.listen(&url).await.unwrap();
     let mut taken = vec![next(&mut changes).await, next(&mut changes).await];
     taken.sort();
-    assert_eq!(taken, [of("b", TOOLS), of("b", about("b"))]);
+    assert_eq!(taken, [told_by("b", TOOLS), told_by("b", about("b"))]);
     toggle(&b);
-    assert_eq!(next(&mut changes).await, of("b", TOOLS));
+    assert_eq!(next(&mut changes).await, told_by("b", TOOLS));
     assert!(group.errors().is_empty(), "{:?}", group.errors());
     listening.shut_down().await;
     group.close().await;

@@ -80,9 +80,9 @@ async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
         assert_eq!(request.header("mcp-method"), Some(&*request.rpc()));
         assert_eq!(request.header("mcp-session-id"), None);
     }
-    assert_eq!(mock.of("tools/call")[0].header("mcp-name"), Some("echo"));
-    assert_eq!(mock.of("resources/read")[0].header("mcp-name"), Some("file:///a%20b"));
-    assert_eq!(mock.of("tools/list")[0].header("mcp-name"), None);
+    assert_eq!(mock.requests("tools/call")[0].header("mcp-name"), Some("echo"));
+    assert_eq!(mock.requests("resources/read")[0].header("mcp-name"), Some("file:///a%20b"));
+    assert_eq!(mock.requests("tools/list")[0].header("mcp-name"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,7 +98,7 @@ async fn sequential_calls_share_one_connection_for_json_and_event_streams() {
     for _ in 0..10 {
         client.call_tool("echo", json!({})).await.unwrap();
     }
-    assert_eq!(mock.of("tools/call").len(), 10);
+    assert_eq!(mock.requests("tools/call").len(), 10);
     // A reply whose end comes late may make the next call open a second one.
     assert!(mock.connections() <= 2, "{}", mock.connections());
 }
@@ -139,8 +139,8 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
     let arguments = json!({"region": "Hello, 世界", "count": 42, "dry": false, "query": "select"});
     client.call_tool("sql", arguments).await.unwrap();
     client.call_tool("sql", json!({"region": "", "count": null})).await.unwrap();
-    let calls = mock.of("tools/call");
-    assert_eq!(mock.of("tools/list").len(), 1, "listed once, before the first call");
+    let calls = mock.requests("tools/call");
+    assert_eq!(mock.requests("tools/list").len(), 1, "listed once, before the first call");
     assert_eq!(calls[0].header("mcp-param-region"), Some("=?base64?SGVsbG8sIOS4lueVjA==?="));
     assert_eq!(calls[0].header("mcp-param-count"), Some("42"));
     assert_eq!(calls[0].header("mcp-param-dry"), Some("false"));
@@ -153,7 +153,7 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
         assert_eq!(refused.kind, ErrorKind::Misuse, "{refused}");
         assert!(refused.message.contains("'count'"), "{refused}");
     }
-    assert_eq!(mock.of("tools/call").len(), 2, "what no header can say is not sent");
+    assert_eq!(mock.requests("tools/call").len(), 2, "what no header can say is not sent");
 
     let listed = client.list::<Tool>().await.unwrap();
     let names: Vec<_> = listed.iter().map(|tool| tool.name.as_str()).collect();
@@ -180,7 +180,7 @@ async fn a_header_mismatch_makes_the_client_list_the_tools_again_and_repeat_once
     client.call_tool("echo", json!({"a": "x"})).await.unwrap();
     assert_eq!(mock.methods()[1..], ["tools/list", "tools/call", "tools/list", "tools/call"]);
     let ids: Vec<_> =
-        mock.of("tools/call").iter().map(|request| request.body["id"].clone()).collect();
+        mock.requests("tools/call").iter().map(|request| request.body["id"].clone()).collect();
     assert_ne!(ids[0], ids[1]);
 }
 
@@ -194,7 +194,7 @@ async fn a_server_that_always_mismatches_is_asked_twice_and_no_more() {
     let client = connect(&mock).await.unwrap();
     let error = client.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!((error.kind, error.code), (ErrorKind::Protocol, Some(-32020)));
-    assert_eq!(mock.of("tools/call").len(), 2);
+    assert_eq!(mock.requests("tools/call").len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +234,7 @@ async fn cancellation_closes_the_response_stream_without_a_notification() {
     let client = connect(&mock).await.unwrap();
     mock.drop_received("tools/call", client.call_tool("echo", json!({}))).await;
     eventually(|| mock.dropped() == 1).await;
-    assert!(mock.of("notifications/cancelled").is_empty());
+    assert!(mock.requests("notifications/cancelled").is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -310,7 +310,7 @@ async fn a_stream_that_ends_early_fails_its_call_only() {
     assert!(text.contains("tools/call: HTTP 500"), "{text}");
     assert!(text.contains("<html>out of memory</html>"), "{text}");
     assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
-    assert!(mock.of("GET").is_empty(), "streams of the modern era are not resumable");
+    assert!(mock.requests("GET").is_empty(), "streams of the modern era are not resumable");
 }
 
 #[tokio::test(start_paused = true)]

@@ -209,8 +209,8 @@ async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     })
     .await;
     let _client = connect(&mock).await.unwrap();
-    eventually(|| mock.of("GET").len() == 4).await;
-    let gets = mock.of("GET");
+    eventually(|| mock.requests("GET").len() == 4).await;
+    let gets = mock.requests("GET");
     let last: Vec<_> = gets.iter().map(|request| request.header("last-event-id")).collect();
     assert_eq!(last, [None, Some("e1"), Some("e1"), Some("e2")]);
     assert!(gets[1].at - gets[0].at >= Duration::from_millis(90));
@@ -243,10 +243,10 @@ async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
     let start = Instant::now();
     assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "resumed");
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
-    let gets = mock.of("GET");
+    let gets = mock.requests("GET");
     let last: Vec<_> = gets.iter().map(|request| request.header("last-event-id")).collect();
     assert_eq!(last, [None, Some("p-1"), Some("p-2")]);
-    let call = &mock.of("tools/call")[0];
+    let call = &mock.requests("tools/call")[0];
     let waited = gets[1].at - call.at;
     assert!(waited >= Duration::from_millis(500), "{waited:?}");
 }
@@ -272,14 +272,14 @@ async fn lost_call(resumed: u16) -> (Mock, Error) {
 async fn a_response_stream_that_can_not_be_resumed_fails_the_call_without_repeating_it() {
     let (mock, error) = lost_call(404).await;
     assert!(error.to_string().contains("tools/call"), "{error}");
-    assert_eq!(mock.of("tools/call").len(), 1);
+    assert_eq!(mock.requests("tools/call").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn attempts_to_resume_are_bounded() {
     let (mock, error) = lost_call(502).await;
     assert!(error.to_string().contains("HTTP 502"), "{error}");
-    assert_eq!(mock.of("GET").len(), 1 + 5);
+    assert_eq!(mock.requests("GET").len(), 1 + 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +307,7 @@ async fn a_stream_that_breaks_often_is_resumed_as_long_as_it_brings_events() {
         .await;
     let client = connect(&mock).await.unwrap();
     assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "resumed");
-    assert_eq!(mock.of("GET").len(), 1 + 21);
+    assert_eq!(mock.requests("GET").len(), 1 + 21);
 }
 
 #[tokio::test(start_paused = true)]
@@ -319,9 +319,9 @@ async fn cancelling_tells_a_legacy_server() {
     .await;
     let client = connect(&mock).await.unwrap();
     mock.drop_received("tools/call", client.call_tool("echo", json!({}))).await;
-    eventually(|| mock.of("notifications/cancelled").len() == 1).await;
-    let id = mock.of("tools/call")[0].body["id"].clone();
-    assert_eq!(mock.of("notifications/cancelled")[0].body["params"]["requestId"], id);
+    eventually(|| mock.requests("notifications/cancelled").len() == 1).await;
+    let id = mock.requests("tools/call")[0].body["id"].clone();
+    assert_eq!(mock.requests("notifications/cancelled")[0].body["params"]["requestId"], id);
     eventually(|| mock.dropped() == 1).await;
 }
 

@@ -46,7 +46,7 @@ async fn session_management_the_id_goes_with_everything_after_initialize() {
         assert_eq!(request.header("mcp-protocol-version"), Some("2025-11-25"), "{request:?}");
         assert_eq!(request.header("mcp-method"), None);
     }
-    assert_eq!(mock.of("GET")[0].header("accept"), Some("text/event-stream"));
+    assert_eq!(mock.requests("GET")[0].header("accept"), Some("text/event-stream"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +63,7 @@ async fn a_server_without_sessions_gets_no_session_id() {
         assert_eq!(client.session_id(), None);
         client.call_tool("echo", json!({})).await.unwrap();
         client.close().await;
-        assert!(mock.of("DELETE").is_empty());
+        assert!(mock.requests("DELETE").is_empty());
         assert!(mock.seen().iter().all(|request| request.header("mcp-session-id").is_none()));
     }
 }
@@ -79,7 +79,7 @@ async fn an_invalid_session_id_is_not_sent_back() {
         .await;
         let client = connect(&mock).await.unwrap();
         client.call_tool("echo", json!({})).await.unwrap();
-        assert_eq!(mock.of("tools/call")[0].header("mcp-session-id"), None, "{odd:?}");
+        assert_eq!(mock.requests("tools/call")[0].header("mcp-session-id"), None, "{odd:?}");
     }
 }
 
@@ -128,10 +128,13 @@ async fn an_ended_session_is_replaced_and_rejected_requests_are_repeated() {
     }
     assert_eq!((sessions.load(Ordering::SeqCst), renewals.load(Ordering::SeqCst)), (2, 1));
     assert_eq!(client.session_id().as_deref(), Some("session-2"));
-    let opened = &mock.of("initialize")[1];
+    let opened = &mock.requests("initialize")[1];
     assert_eq!(opened.header("mcp-session-id"), None);
-    assert_eq!(mock.of("notifications/initialized").len(), 2);
-    assert_eq!(mock.of("notifications/initialized")[1].header("mcp-session-id"), Some("session-2"));
+    assert_eq!(mock.requests("notifications/initialized").len(), 2);
+    assert_eq!(
+        mock.requests("notifications/initialized")[1].header("mcp-session-id"),
+        Some("session-2")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +149,7 @@ async fn a_server_that_ends_every_session_is_given_up_after_one_retry() {
     assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.to_string().contains("tools/call"), "{error}");
     assert!(error.to_string().contains("use sticky routing, or a single process"), "{error}");
-    assert_eq!(mock.of("tools/call").len(), 2);
+    assert_eq!(mock.requests("tools/call").len(), 2);
     client.list::<Tool>().await.unwrap();
 }
 
@@ -178,5 +181,5 @@ async fn a_close_that_the_server_does_not_answer_is_bounded() {
     .await;
     let client = connect(&mock).await.unwrap();
     tokio::time::timeout(Duration::from_secs(20), client.close()).await.expect("it gives up");
-    assert_eq!(mock.of("DELETE").len(), 1);
+    assert_eq!(mock.requests("DELETE").len(), 1);
 }

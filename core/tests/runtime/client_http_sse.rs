@@ -63,7 +63,7 @@ async fn backward_compatibility_a_server_of_2024_11_05_is_used_over_http_sse() {
             .collect();
         assert_eq!(posts[..2], ["/sse", "/sse"]);
         assert!(posts[2..].iter().all(|path| path == "/messages?id=7"), "{posts:?}");
-        assert!(mock.of("DELETE").is_empty());
+        assert!(mock.requests("DELETE").is_empty());
     }
 }
 

@@ -228,7 +228,7 @@ async fn a_stream_that_breaks_is_listened_to_again() {
     assert_eq!(listens.load(Ordering::Relaxed), 3);
     drop(changes);
     eventually(|| mock.dropped() == 1).await;
-    assert!(mock.of("notifications/cancelled").is_empty(), "the end of the exchange says it");
+    assert!(mock.requests("notifications/cancelled").is_empty(), "the end of the exchange says it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,7 +332,7 @@ async fn a_new_session_gets_the_state_of_the_old_one() {
     let again = |rpc| {
         let mut seen = server
             .mock
-            .of(rpc)
+            .requests(rpc)
             .into_iter()
             .filter(|request| request.header("mcp-session-id") == Some("2"));
         seen.next().map(|request| request.body["params"].clone()).unwrap_or_default()
@@ -381,7 +381,7 @@ async fn connecting_waits_for_the_subscription_to_the_lists_no_longer_than_its_l
     let begun = Instant::now();
     let client = connecting.await;
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
-    assert_eq!(mock.of("subscriptions/listen").len(), 1);
+    assert_eq!(mock.requests("subscriptions/listen").len(), 1);
     client.unwrap().close().await;
 }
 
@@ -404,7 +404,7 @@ async fn connecting_waits_for_the_log_level_no_longer_than_its_limit() {
     let failed = connecting.await;
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
     assert_eq!(failed.unwrap_err().kind, ErrorKind::Timeout);
-    assert_eq!(mock.of("logging/setLevel").len(), 1);
+    assert_eq!(mock.requests("logging/setLevel").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,7 +58,7 @@ impl Subscriber for Lines {
 }
 
 impl Lines {
-    fn of(&self, level: Level) -> Vec<String> {
+    fn at(&self, level: Level) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         lines.iter().filter(|entry| entry.0 == level).map(|entry| entry.1.clone()).collect()
     }
@@ -87,7 +87,7 @@ async fn timing_and_logging_report_each_request_and_its_outcome() {
     let mut peer = Peer::legacy(&server).await;
     peer.call("open", json!({})).await;
     peer.call("fail", json!({})).await;
-    let logged = lines.of(Level::INFO);
+    let logged = lines.at(Level::INFO);
     assert_eq!(logged[0], r#"tools/call open {"name":"open","arguments":{}}"#);
     assert_eq!(logged[1], "tools/call open is done");
     assert!(
@@ -114,7 +114,7 @@ async fn a_text_of_a_client_stays_on_its_line() {
     let name = "open\nERROR \u{1b}[2J\u{2028}";
     peer.request("tools/call", json!({ "name": name, "arguments": { "\u{202e}": "\u{1b}" } }))
         .await;
-    let logged = lines.of(Level::INFO);
+    let logged = lines.at(Level::INFO);
     assert_eq!(logged.len(), 3, "{logged:?}");
     for line in logged {
         assert!(line.starts_with(r"tools/call open\nERROR \u{1b}[2J\u{2028} "), "{line}");
@@ -148,8 +148,8 @@ async fn names_uris_and_reasons_of_a_client_stay_on_their_lines() {
     peer.notify("notifications/cancelled", json!({ "requestId": id, "reason": HOSTILE })).await;
     peer.notify(HOSTILE, json!({})).await;
     peer.request("ping", json!({})).await;
-    assert!(lines.of(Level::DEBUG).iter().any(|line| line.contains("was cancelled")));
-    let reports = lines.of(Level::ERROR);
+    assert!(lines.at(Level::DEBUG).iter().any(|line| line.contains("was cancelled")));
+    let reports = lines.at(Level::ERROR);
     assert!(reports.iter().any(|report| report.contains("x://a%0AERROR")), "{reports:?}");
     let logged = lines.0.lock().unwrap();
     for (_, line) in &*logged {
@@ -167,7 +167,7 @@ async fn a_handlers_error_is_logged_under_the_callers_reference_id() {
     let text = result["content"][0]["text"].as_str().unwrap().to_owned();
     assert!(!text.contains("a secret"), "{text}");
     let (_, reference) = text.split_once("(reference ").unwrap();
-    let logged = lines.of(Level::ERROR).join("\n");
+    let logged = lines.at(Level::ERROR).join("\n");
     assert!(
         logged.contains(reference.trim_end_matches(')')) && logged.contains("a secret"),
         "{logged}"
@@ -190,7 +190,7 @@ fn features_that_known_hosts_reject_cause_a_warning() {
     let _guard = tracing::subscriber::set_default(lines.clone());
     let long = "x".repeat(100);
     let shelf = Server::new("shelf").tool(&*long, || async { "ok" });
-    assert!(lines.of(Level::WARN).concat().contains(&long));
+    assert!(lines.at(Level::WARN).concat().contains(&long));
     drop(Server::new("house").mount("shelf", shelf));
-    assert!(lines.of(Level::WARN)[1].contains(&format!("shelf_{long}")));
+    assert!(lines.at(Level::WARN)[1].contains(&format!("shelf_{long}")));
 }

@@ -122,7 +122,7 @@ async fn a_client_that_leaves_stops_its_calls() {
 async fn a_subscription_ends_with_its_result_and_does_not_delay_shutdown() {
     let server =
         Server::new("s").tool("t", || async {}).options(|options| options.grace = Duration::MAX);
-    let mut peer = Peer::of(&server);
+    let mut peer = Peer::new(&server);
     let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -283,7 +283,7 @@ async fn changes_at_run_time_are_notified_and_visible() {
 async fn two_clients_of_one_server_and_one_modern_request() {
     let server = Server::new("s")
         .tool("who", |ctx: Context| async move { ctx.request().revision.to_string() });
-    let (mut legacy, mut modern) = (Peer::legacy(&server).await, Peer::of(&server));
+    let (mut legacy, mut modern) = (Peer::legacy(&server).await, Peer::new(&server));
     assert_eq!(legacy.call("who", json!({})).await["content"][0]["text"], "2025-11-25");
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -119,7 +119,8 @@ async fn each_resource_is_subscribed_once_although_their_server_refuses_some() {
         assert!(peer.request("resources/subscribe", json!({"uri": uri})).await["error"].is_null());
     }
     let named = |rpc: &str| -> Vec<String> {
-        let uris = upstream.of(rpc).into_iter().map(|seen| seen.body["params"]["uri"].clone());
+        let uris =
+            upstream.requests(rpc).into_iter().map(|seen| seen.body["params"]["uri"].clone());
         uris.map(|uri| uri.as_str().unwrap().to_owned()).collect()
     };
     eventually(|| named("resources/subscribe").len() >= uris.len()).await;
@@ -141,12 +142,12 @@ async fn lists_that_change_all_the_time_are_looked_at_in_intervals() {
     .await;
     let server = Server::new("house").mount_upstream("shelf", Target::url(&upstream.url).unwrap());
     let _peer = Peer::legacy(&server).await;
-    let before = upstream.of("tools/list").len();
+    let before = upstream.requests("tools/list").len();
     for _ in 0..100 {
         let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
         feed.lock().unwrap().push(changed);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let looked = upstream.of("tools/list").len() - before;
+    let looked = upstream.requests("tools/list").len() - before;
     assert!((2..=6).contains(&looked), "{looked}");
 }

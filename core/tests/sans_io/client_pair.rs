@@ -50,7 +50,7 @@ fn config(revisions: &[Revision]) -> ClientConfig {
 
 fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair {
     Pair::new(Instant::now(), config(ours), components(theirs), |run| {
-        match Handler::of(&run.handler) {
+        match Handler::from_kept(&run.handler) {
             Handler::Named("quick") => Some(Ok(Reply::Text("done".into()))),
             _ => None,
         }

@@ -38,7 +38,7 @@ fn config(dialect: Dialect) -> ClientConfig {
 fn pair(dialect: Dialect) -> Pair {
     let components = fixture::components_in(Dialect::ALL.to_vec());
     let mut pair = Pair::new(Instant::now(), config(dialect), Arc::new(components), |run| {
-        let act = Handler::of(&run.handler).act();
+        let act = Handler::from_kept(&run.handler).act();
         act(&serde_json::from_str(&run.input).unwrap(), &mut Vec::new())
     });
     let server = pair.connect().unwrap();

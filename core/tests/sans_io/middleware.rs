@@ -74,7 +74,7 @@ impl Shell {
     /// The handler that waits to be run, and what it is given.
     fn running(&self) -> (Who, Value) {
         let run = self.runs.last().expect("nothing is to be run");
-        let who = match Handler::of(&run.handler).is("middleware") {
+        let who = match Handler::from_kept(&run.handler).is("middleware") {
             true => Who::Middleware,
             false => Who::Handler,
         };

@@ -45,7 +45,7 @@ fn the_method_tables_are_the_published_ones() {
     }
     for revision in Revision::ALL {
         let definitions = spec::definitions(revision);
-        let wire = Wire::of(revision);
+        let wire = Wire::for_revision(revision);
         for (union, table) in [
             ("ClientRequest", wire.client_requests),
             ("ServerRequest", wire.server_requests),
@@ -68,7 +68,7 @@ fn the_method_tables_are_the_published_ones() {
 fn every_method_belongs_to_some_revision() {
     let known: BTreeSet<&str> = Revision::ALL
         .into_iter()
-        .map(Wire::of)
+        .map(Wire::for_revision)
         .flat_map(|wire| {
             [
                 wire.client_requests,

@@ -19,7 +19,7 @@ fn take(changes: &mut Changes) -> Vec<Change> {
 
 #[test]
 fn repeated_changes_are_merged_until_they_are_taken() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
+    let mut changes = Changes::new(Interests::from_filter(&everything()).unwrap());
     for _ in 0..1_000 {
         changes.push(updated("a:/c"));
         changes.push(Change::List(ListKind::Tools));
@@ -34,7 +34,7 @@ fn repeated_changes_are_merged_until_they_are_taken() {
 
 #[test]
 fn a_flood_of_parts_is_bounded_and_loses_nothing() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
+    let mut changes = Changes::new(Interests::from_filter(&everything()).unwrap());
     for n in 0..100_000 {
         changes.push(updated(&format!("a:/b/{n}")));
     }
@@ -51,14 +51,14 @@ fn a_flood_of_parts_is_bounded_and_loses_nothing() {
 
 #[test]
 fn pending_changes_precede_the_end_and_the_error_is_returned_once() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
+    let mut changes = Changes::new(Interests::from_filter(&everything()).unwrap());
     changes.push(updated("a:/b"));
     changes.end(Some(lost()));
     changes.end(None);
     changes.push(updated("a:/c"));
     assert!(changes.is_ready());
     assert_eq!(take(&mut changes), [updated("a:/b")]);
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
+    let mut changes = Changes::new(Interests::from_filter(&everything()).unwrap());
     changes.end(Some(lost()));
     assert!(matches!(changes.take(), Poll::Ready(Some(Err(error))) if error.message == "it broke"));
     assert!(matches!(changes.take(), Poll::Ready(None)));

@@ -100,7 +100,7 @@ fn undeclared_notifications_are_not_requested() {
         assert!(why.message.contains("it did not declare prompts.listChanged"), "{why}");
         client.silent();
     }
-    assert!(Interests::of(&SubscriptionFilter::default()).is_err());
+    assert!(Interests::from_filter(&SubscriptionFilter::default()).is_err());
 }
 
 #[test]

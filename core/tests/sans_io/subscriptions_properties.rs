@@ -154,7 +154,7 @@ impl World {
                     timeout: Some(Duration::from_secs(60)),
                     ..SubscriptionSettings::default()
                 };
-                let interests = Interests::of(&filter).unwrap();
+                let interests = Interests::from_filter(&filter).unwrap();
                 let server = self.server.clone();
                 self.feed(Input::Open { key, interests, settings, server: &server });
             }

@@ -70,7 +70,7 @@ impl Script<'_> {
             arguments: self.arguments.clone(),
             inputs: Inputs::default(),
         };
-        Binding::of(&request, principal).unwrap()
+        Binding::from_request(&request, principal).unwrap()
     }
 
     fn check(&self, attacks: &[(u8, &[u8])]) {

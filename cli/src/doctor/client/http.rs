@@ -31,8 +31,8 @@ pub const CHECKS: &[&Check] = &[
     &CANCELS,
 ];
 
-const SESSIONS: Section = Section::of("basic/transports#session-management");
-const STREAMS: Section = Section::of("basic/transports#sending-messages-to-the-server");
+const SESSIONS: Section = Section::new("basic/transports#session-management");
+const STREAMS: Section = Section::new("basic/transports#sending-messages-to-the-server");
 
 /// A check of the revisions with sessions over Streamable HTTP.
 const LEGACY_HTTP: Check = Check { since: Revision::V2025_03_26, ..Check::LEGACY };
@@ -115,21 +115,21 @@ static RETRIES: Check = Check {
 static METHOD: Check = Check {
     id: "client-http.method",
     title: "repeats the method of each request in Mcp-Method",
-    section: Section::of("basic/transports/streamable-http#standard-request-headers"),
+    section: Section::new("basic/transports/streamable-http#standard-request-headers"),
     fix: "send the header Mcp-Method with the method of the body",
     ..Check::MODERN
 };
 static NAME: Check = Check {
     id: "client-http.name",
     title: "repeats the name of the tool, prompt or resource in Mcp-Name",
-    section: Section::of("basic/transports/streamable-http#standard-request-headers"),
+    section: Section::new("basic/transports/streamable-http#standard-request-headers"),
     fix: "send `params.name`, or `params.uri` of resources/read, encoded as =?base64?…?= if it is not plain ASCII",
     ..Check::MODERN
 };
 static PARAM_HEADER: Check = Check {
     id: "client-http.param",
     title: "repeats marked arguments of tools in Mcp-Param headers",
-    section: Section::of("basic/transports/streamable-http#custom-headers-from-tool-parameters"),
+    section: Section::new("basic/transports/streamable-http#custom-headers-from-tool-parameters"),
     fix: "send Mcp-Param-{name} for each argument whose schema has x-mcp-header, and no such header for one that is not given",
     ..Check::MODERN
 };
@@ -137,7 +137,7 @@ static CANCELS: Check = Check {
     id: "client-http.cancels",
     title: "cancels a request by closing its stream",
     severity: Severity::Warning,
-    section: Section::of("basic/patterns/cancellation#transport-specific-cancellation"),
+    section: Section::new("basic/patterns/cancellation#transport-specific-cancellation"),
     fix: "close the response instead of sending notifications/cancelled",
     ..Check::MODERN
 };

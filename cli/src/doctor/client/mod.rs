@@ -41,7 +41,7 @@ pub const CHECKS: &[&Check] = &[
 static CONNECTS: Check = Check {
     id: "client.connects",
     title: "connects to the server and sends messages",
-    section: Section::of("basic/transports"),
+    section: Section::new("basic/transports"),
     fix: "start the command in MCP_SERVER_COMMAND, or pass {command} to the client; with --http, connect to MCP_SERVER_URL or {url}",
     ..Check::ANY
 };
@@ -55,35 +55,35 @@ static VALID: Check = Check {
 static FIRST: Check = Check {
     id: "client.first",
     title: "begins with `initialize`",
-    section: Section::of("basic/lifecycle#initialization"),
+    section: Section::new("basic/lifecycle#initialization"),
     fix: "send `initialize` before any other request",
     ..Check::LEGACY
 };
 static INITIALIZE: Check = Check {
     id: "client.initialize",
     title: "sends protocolVersion, capabilities and clientInfo",
-    section: Section::of("basic/lifecycle#initialization"),
+    section: Section::new("basic/lifecycle#initialization"),
     fix: "send {\"protocolVersion\", \"capabilities\", \"clientInfo\": {\"name\", \"version\"}}",
     ..Check::LEGACY
 };
 static INITIALIZED: Check = Check {
     id: "client.initialized",
     title: "sends `notifications/initialized` before other requests",
-    section: Section::of("basic/lifecycle#initialization"),
+    section: Section::new("basic/lifecycle#initialization"),
     fix: "send notifications/initialized once `initialize` is answered",
     ..Check::LEGACY
 };
 static IDS: Check = Check {
     id: "client.ids",
     title: "gives each request an id of its own, a string or an integer",
-    section: Section::of("basic#requests").in_2024("basic/messages#requests"),
+    section: Section::new("basic#requests").in_2024("basic/messages#requests"),
     fix: "count the requests of a connection",
     ..Check::ANY
 };
 static ANSWERS_PING: Check = Check {
     id: "client.ping",
     title: "answers `ping` with an empty result",
-    section: Section::of("basic/utilities/ping#behavior-requirements"),
+    section: Section::new("basic/utilities/ping#behavior-requirements"),
     fix: "answer {} at once, also while other requests are pending",
     ..Check::LEGACY
 };
@@ -104,7 +104,7 @@ static META: Check = Check {
 static RESPONSES: Check = Check {
     id: "client.no-responses",
     title: "sends no responses",
-    section: Section::of("basic/transports/stdio#sending-messages"),
+    section: Section::new("basic/transports/stdio#sending-messages"),
     fix: "send requests and notifications only",
     ..Check::MODERN
 };
@@ -122,14 +122,14 @@ static PAGES: Check = Check {
     id: "client.pages",
     title: "reads all pages of a list, also behind an empty cursor",
     severity: Severity::Warning,
-    section: Section::of("server/utilities/pagination#implementation-guidelines"),
+    section: Section::new("server/utilities/pagination#implementation-guidelines"),
     fix: "ask for pages until one has no nextCursor; an empty string is a cursor",
     ..Check::ANY
 };
 static KEEPS_INITIALIZE: Check = Check {
     id: "client.cancels-initialize",
     title: "does not cancel `initialize`",
-    section: Section::of("basic/utilities/cancellation#behavior-requirements"),
+    section: Section::new("basic/utilities/cancellation#behavior-requirements"),
     fix: "close the connection instead",
     ..Check::LEGACY
 };

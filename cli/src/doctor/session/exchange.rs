@@ -24,7 +24,7 @@ impl Session {
     /// Sends a message and waits for the response with this id.
     pub async fn exchange(&mut self, text: &str, id: &Value, limit: Duration) -> (Exchange, Reply) {
         let exchange = self.raw(text, Some(id), limit, &[]).await;
-        let reply = Reply::of(&exchange, id);
+        let reply = Reply::from_exchange(&exchange, id);
         (exchange, reply)
     }
 
@@ -37,7 +37,7 @@ impl Session {
         headers: Headers<'_>,
     ) -> (Exchange, Reply) {
         let exchange = self.raw(text, Some(id), self.limits.response, headers).await;
-        let reply = Reply::of(&exchange, id);
+        let reply = Reply::from_exchange(&exchange, id);
         (exchange, reply)
     }
 

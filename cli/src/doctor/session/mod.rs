@@ -52,7 +52,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    fn of(exchange: &Exchange, id: &Value) -> Self {
+    fn from_exchange(exchange: &Exchange, id: &Value) -> Self {
         let Some(message) = exchange.response(id) else { return Self::Missing };
         if let Some(result) = message.value.get("result") {
             return Self::Result(result.clone());

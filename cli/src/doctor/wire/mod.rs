@@ -28,7 +28,7 @@ pub enum Server {
 
 impl Server {
     /// Returns the server that a client would connect to.
-    pub fn of(builder: &ClientBuilder) -> Result<Self, Failure> {
+    pub fn from_builder(builder: &ClientBuilder) -> Result<Self, Failure> {
         let unsupported = |target: &str| {
             let hint = "give an http or https URL, or a command after `--`";
             Err(Failure::usage(format!("doctor can't examine {target}")).with_hint(hint))

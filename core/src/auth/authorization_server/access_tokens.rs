@@ -73,7 +73,7 @@ impl AccessTokens {
         };
         let expires = options.expires;
         let client_id = grant.client_id.clone();
-        self.0.insert(TokenDigest::of(&token), Issued { claims, client_id, grant: id, expires });
+        self.0.insert(TokenDigest::new(&token), Issued { claims, client_id, grant: id, expires });
         Ok(token)
     }
 
@@ -84,14 +84,14 @@ impl AccessTokens {
         unix: u64,
         is_valid: impl Fn(GrantId) -> bool,
     ) -> Option<&Value> {
-        let issued = self.0.get(&TokenDigest::of(token))?;
+        let issued = self.0.get(&TokenDigest::new(token))?;
         let is_active = issued.expires > unix && issued.grant.is_none_or(is_valid);
         is_active.then_some(&issued.claims)
     }
 
     /// Revokes a token of this client. Returns the grant that it belongs to.
     pub(super) fn revoke(&mut self, token: &str, client_id: &str) -> Option<GrantId> {
-        let digest = TokenDigest::of(token);
+        let digest = TokenDigest::new(token);
         if self.0.get(&digest)?.client_id != client_id {
             return None;
         }

@@ -99,8 +99,8 @@ impl PresentedClient {
                     return refused("the assertion is valid for more than 10 minutes");
                 }
                 let Some(id) = jwt.text("jti") else { return refused("the assertion has no jti") };
-                let owner = TokenDigest::of(&client.id);
-                let id = TokenDigest::of(&format!("{} {id}", client.id));
+                let owner = TokenDigest::new(&client.id);
+                let id = TokenDigest::new(&format!("{} {id}", client.id));
                 match used.use_once(owner, id, jwt.accepted_until(), unix) {
                     Ok(()) => Ok(()),
                     Err(NotUsable::UsedBefore) => refused("the assertion was used before"),

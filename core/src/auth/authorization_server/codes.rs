@@ -72,7 +72,7 @@ impl Codes {
             grant,
             expires: unix + LIFETIME,
         };
-        self.0.insert(TokenDigest::of(code), Code::Open(Box::new(open)));
+        self.0.insert(TokenDigest::new(code), Code::Open(Box::new(open)));
     }
 
     /// Takes a code for its tokens, which get the id `tokens`. The code is gone even if the request is wrong.
@@ -87,7 +87,7 @@ impl Codes {
     ) -> Result<Grant, CodeError> {
         let refused =
             |reason: &str| Err(CodeError::Refused(OAuthError::new("invalid_grant", reason)));
-        let Some(code) = self.0.get_mut(&TokenDigest::of(code)) else {
+        let Some(code) = self.0.get_mut(&TokenDigest::new(code)) else {
             return refused("the code is unknown");
         };
         let open = match std::mem::replace(code, Code::Used(tokens)) {

@@ -63,7 +63,7 @@ impl Grants {
 
     /// Keeps a grant with its first refresh token.
     pub(super) fn keep(&mut self, id: GrantId, grant: Grant, token: &str) {
-        let current = TokenDigest::of(token);
+        let current = TokenDigest::new(token);
         self.tokens.insert(current, id);
         self.active.insert(id, ActiveGrant { grant, current });
     }
@@ -75,7 +75,7 @@ impl Grants {
         client_id: &str,
         next: &str,
     ) -> Result<(GrantId, &Grant), RefreshError> {
-        let digest = TokenDigest::of(token);
+        let digest = TokenDigest::new(token);
         let id = *self.tokens.get(&digest).ok_or(RefreshError::Unknown)?;
         let active = self.active.get(&id).ok_or(RefreshError::Unknown)?;
         if active.grant.client_id != client_id {
@@ -85,7 +85,7 @@ impl Grants {
             self.active.remove(&id);
             return Err(RefreshError::Reused);
         }
-        let current = TokenDigest::of(next);
+        let current = TokenDigest::new(next);
         self.tokens.insert(current, id);
         let active = self.active.get_mut(&id).ok_or(RefreshError::Unknown)?;
         active.current = current;
@@ -94,7 +94,7 @@ impl Grants {
 
     /// Returns the grant of a refresh token that may be used.
     pub(super) fn of_token(&self, token: &str) -> Option<(GrantId, &Grant)> {
-        let digest = TokenDigest::of(token);
+        let digest = TokenDigest::new(token);
         let id = *self.tokens.get(&digest)?;
         let active = self.active.get(&id)?;
         (active.current == digest).then_some((id, &active.grant))

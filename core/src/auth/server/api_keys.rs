@@ -30,7 +30,7 @@ impl ApiKeys {
                 _ if key.is_empty() => {
                     return Err(format!("key {} is empty; anyone could send it", place + 1));
                 }
-                None => TokenDigest::of(&key),
+                None => TokenDigest::new(&key),
                 Some(text) => TokenDigest(hex(text).ok_or_else(|| {
                     format!("key {}: sha256: needs 64 hexadecimal digits after it", place + 1)
                 })?),
@@ -55,7 +55,7 @@ impl ApiKeys {
 
     /// Returns the owner of a key. Compares it with all keys, so that the time shows none of them.
     pub fn owner(&self, key: &str) -> Option<&Arc<Principal>> {
-        let digest = TokenDigest::of(key);
+        let digest = TokenDigest::new(key);
         let mut owner = None;
         for (own, principal) in &self.keys {
             if is_equal(&own.0, &digest.0) {
@@ -78,7 +78,7 @@ pub(crate) fn digested(key: &str) -> String {
     if key.starts_with("sha256:") {
         return key.to_owned();
     }
-    let digits = TokenDigest::of(key).0.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = TokenDigest::new(key).0.into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
     "sha256:".chars().chain(digits.map(|digit| char::from(DIGITS[usize::from(digit)]))).collect()
 }
 

@@ -334,7 +334,7 @@ impl Authenticator {
         match &mut self.methods[place] {
             Method::ApiKeys(keys) => match keys.owner(attempt.token.expose()) {
                 Some(owner) if attempt.scheme == Scheme::Bearer => {
-                    let (token, principal) = (VerifiedToken::of(owner), Arc::clone(owner));
+                    let (token, principal) = (VerifiedToken::from_owner(owner), Arc::clone(owner));
                     Tried::Accepted(Arc::new(Accepted { token, principal, method: place }))
                 }
                 _ => Tried::Refused(invalid("the token is not known here")),

@@ -80,7 +80,7 @@ pub(in crate::auth) struct Proof {
 impl Proof {
     /// Returns the owner of the proof's id.
     pub(in crate::auth) fn owner(&self) -> TokenDigest {
-        TokenDigest::of(&self.key)
+        TokenDigest::new(&self.key)
     }
 }
 
@@ -163,7 +163,7 @@ pub(in crate::auth) fn read(
         return Err("the signature of the DPoP proof is wrong");
     }
     let thumbprint = key.thumbprint();
-    let id = TokenDigest::of(&format!("{thumbprint} {} {}", claims.htu, claims.jti));
+    let id = TokenDigest::new(&format!("{thumbprint} {} {}", claims.htu, claims.jti));
     let (hash, nonce) = (claims.ath, claims.nonce.unwrap_or_default());
     #[expect(
         clippy::cast_possible_truncation,

@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn an_entry_ends_with_its_token() {
         let (mut cache, now, digest) =
-            (TokenCache::default(), Instant::now(), TokenDigest::of("a"));
+            (TokenCache::default(), Instant::now(), TokenDigest::new("a"));
         let second = Duration::from_secs(1);
         cache.insert(digest, now, token(Some(100)), MAX_KEPT);
         assert!(cache.get(&digest, now, 99).is_some());
-        assert!(cache.get(&TokenDigest::of("b"), now, 99).is_none());
+        assert!(cache.get(&TokenDigest::new("b"), now, 99).is_none());
         assert!(cache.get(&digest, now, 100).is_none());
         assert!(cache.get(&digest, now, 99).is_none(), "it was forgotten");
         cache.insert(digest, now, token(None), 60 * second);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_number_of_tokens_is_bounded_and_used_ones_stay() {
         let (mut cache, now) = (TokenCache::default(), Instant::now());
-        let digest = |number: usize| TokenDigest::of(&number.to_string());
+        let digest = |number: usize| TokenDigest::new(&number.to_string());
         for number in 0..3 * MAX_TOKENS {
             cache.insert(digest(number), now, token(None), MAX_KEPT);
             assert!(cache.get(&digest(0), now, 0).is_some(), "{number}");

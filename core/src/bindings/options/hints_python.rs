@@ -7,7 +7,7 @@ const HTTP: &str = "pass it to app.run('http://127.0.0.1:8000/mcp', …)";
 const ADDRESS: &str = "write the address: app.run('http://127.0.0.1:8000/mcp')";
 
 /// Returns the advice for options of other SDKs.
-pub(super) fn of(taker: Taker) -> &'static [Hints] {
+pub(super) fn for_taker(taker: Taker) -> &'static [Hints] {
     match taker {
         Taker::Server => &[SERVER],
         Taker::Tool => &[COMPONENT, TOOL],

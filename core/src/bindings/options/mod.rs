@@ -101,8 +101,8 @@ impl FromStr for Taker {
 /// Returns the advice for an option of another SDK.
 fn hint(language: Language, taker: Taker, name: &str) -> Option<&'static str> {
     let hints = match language {
-        Language::TypeScript => hints_typescript::of(taker),
-        _ => hints_python::of(taker),
+        Language::TypeScript => hints_typescript::for_taker(taker),
+        _ => hints_python::for_taker(taker),
     };
     hints
         .iter()

@@ -210,8 +210,11 @@ fn every_hint_is_for_a_name_that_does_not_exist() {
         ["server", "tool", "resource", "prompt", "client", "call", "subscribe", "retry", "http"];
     for (language, taker) in takers.iter().flat_map(|name| [(Python, name), (TypeScript, name)]) {
         let taker: Taker = taker.parse().unwrap();
-        let hints =
-            if language == Python { hints_python::of(taker) } else { hints_typescript::of(taker) };
+        let hints = if language == Python {
+            hints_python::for_taker(taker)
+        } else {
+            hints_typescript::for_taker(taker)
+        };
         for (name, _) in hints.iter().flat_map(|list| list.iter()) {
             assert!(Row::find(language, taker, name).is_none(), "{name}");
         }

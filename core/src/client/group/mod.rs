@@ -71,14 +71,14 @@ impl ClientGroup {
         let members = servers
             .into_iter()
             .map(|(name, builder)| Member::new(name.into(), builder.for_group()));
-        let group = Self::of(members.collect::<Result<_, _>>()?)?;
+        let group = Self::from_members(members.collect::<Result<_, _>>()?)?;
         join_all(group.members.iter().map(Member::connect)).await;
         Ok(group)
     }
 
     /// Returns a group of servers that are connected already, or were tried to.
     #[doc(hidden)] // For the language bindings.
-    pub fn of(members: Vec<Arc<Member>>) -> Result<Self, Error> {
+    pub fn from_members(members: Vec<Arc<Member>>) -> Result<Self, Error> {
         let mut names = HashSet::new();
         match members.iter().find(|member| member.name.is_empty() || !names.insert(&member.name)) {
             Some(member) if member.name.is_empty() => {

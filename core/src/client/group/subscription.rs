@@ -106,7 +106,7 @@ impl ClientGroup {
         filter: &SubscriptionFilter,
         server: Option<&str>,
     ) -> Result<GroupSubscription, Error> {
-        Interests::of(filter).map_err(|error| error.in_phase("subscribe"))?;
+        Interests::from_filter(filter).map_err(|error| error.in_phase("subscribe"))?;
         let members = match server {
             Some(name) => vec![Arc::clone(self.member(name)?)],
             None => self.members.to_vec(),
@@ -262,7 +262,7 @@ impl Follower {
     /// Subscribes to the part of the wanted changes that the server notifies of.
     async fn subscribe(&self, client: &Client) -> Result<(Subscription, Interests), Error> {
         let server = client.server();
-        let Ok(interests) = Interests::of(&self.wanted.of(&server)) else {
+        let Ok(interests) = Interests::from_filter(&self.wanted.filter_for(&server)) else {
             let refused = server.check_filter(&self.wanted.filter()).err();
             let error =
                 refused.unwrap_or_else(|| Error::misuse("nothing is wanted of this server"));
@@ -298,7 +298,7 @@ impl Wanted {
     }
 
     /// Returns the part that this server notifies of. URIs are kept, because they were given for this server.
-    fn of(&self, server: &ServerIdentity) -> SubscriptionFilter {
+    fn filter_for(&self, server: &ServerIdentity) -> SubscriptionFilter {
         let notified = |asked: Option<bool>, list| asked.filter(|_| server.notifies_of(list));
         SubscriptionFilter {
             tools_list_changed: notified(self.lists.tools_list_changed, ListKind::Tools),
@@ -342,7 +342,7 @@ impl Shared {
     fn new(members: &[Arc<Member>], wanted: &[Wanted]) -> Self {
         let servers = members.iter().zip(wanted).map(|(member, wanted)| {
             // Without an interest nothing is subscribed to.
-            let interests = Interests::of(&wanted.filter()).unwrap_or_default();
+            let interests = Interests::from_filter(&wanted.filter()).unwrap_or_default();
             ServerChanges {
                 name: member.name().to_owned(),
                 changes: Changes::new(interests),

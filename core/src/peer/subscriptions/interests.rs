@@ -20,7 +20,7 @@ pub struct Interests {
 
 impl Interests {
     /// Converts a filter. Errors with kind `Misuse` if the filter is empty.
-    pub fn of(filter: &SubscriptionFilter) -> Result<Self, Error> {
+    pub fn from_filter(filter: &SubscriptionFilter) -> Result<Self, Error> {
         let lists = [
             (filter.tools_list_changed, ListKind::Tools),
             (filter.resources_list_changed, ListKind::Resources),
@@ -51,7 +51,7 @@ impl Interests {
 
     /// Describes the part of the filter that the server did not acknowledge.
     pub(super) fn left_out(&self, kept: &SubscriptionFilter) -> Option<String> {
-        let kept = Self::of(kept).unwrap_or_default();
+        let kept = Self::from_filter(kept).unwrap_or_default();
         let mut out = Vec::new();
         for list in self.lists.difference(&kept.lists) {
             out.push(match list {

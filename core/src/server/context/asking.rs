@@ -196,7 +196,7 @@ impl Context {
         };
         let asked = self.question(&question.request);
         let refused = self.context().answers.refuse(&asked, &problem);
-        refused.map(|()| None).map_err(|fault| ToolError::of(Failure::from(fault)))
+        refused.map(|()| None).map_err(|fault| ToolError::from_failure(Failure::from(fault)))
     }
 
     /// Returns the question's key; a question without a key gets its number when it is first used.
@@ -231,11 +231,13 @@ impl Context {
             self.wait_for_round().await;
         }
         for (at, receiver) in sent {
-            let outcome = receiver.await.map_err(|_| ToolError::of(Failure::Cancelled))?;
+            let outcome =
+                receiver.await.map_err(|_| ToolError::from_failure(Failure::Cancelled))?;
             asked.set.settle(at, outcome);
         }
         for (at, outcome) in asked.set.take() {
-            asked.results[at] = outcome.map_err(|fault| ToolError::of(Failure::from(fault)))?;
+            asked.results[at] =
+                outcome.map_err(|fault| ToolError::from_failure(Failure::from(fault)))?;
         }
         Ok(&asked.results)
     }

@@ -94,7 +94,9 @@ pub fn rate_limit(
         drop(limit);
         match admitted {
             Ok(()) => Box::pin(next.run(request)),
-            Err(rejection) => Box::pin(std::future::ready(Err(ToolError::of(rejection.into())))),
+            Err(rejection) => {
+                Box::pin(std::future::ready(Err(ToolError::from_failure(rejection.into()))))
+            }
         }
     }
 }
@@ -121,7 +123,7 @@ pub fn response_limit(
             let subject = request.subject().map(ToOwned::to_owned);
             let result = next.run(request).await?;
             let checked = limit.check(&method, subject.as_deref(), result.to_string().len());
-            checked.map(|()| result).map_err(|error| ToolError::of(error.into()))
+            checked.map(|()| result).map_err(|error| ToolError::from_failure(error.into()))
         })
     }
 }

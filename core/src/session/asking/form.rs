@@ -288,9 +288,9 @@ mod tests {
     use super::*;
     use crate::protocol::Revision;
 
-    fn of(property: &Value, revision: Revision) -> Result<(), String> {
+    fn check_property(property: &Value, revision: Revision) -> Result<(), String> {
         let schema = json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
-        check_schema(&schema, Some(Wire::of(revision)))
+        check_schema(&schema, Some(Wire::for_revision(revision)))
     }
 
     #[test]
@@ -310,20 +310,21 @@ mod tests {
             json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"}),
         ] {
             for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
-                assert_eq!(of(&property, revision), Ok(()), "{property}");
+                assert_eq!(check_property(&property, revision), Ok(()), "{property}");
             }
         }
         for list in [
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2, "default": ["b"]}),
             json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}),
         ] {
-            assert_eq!(of(&list, Revision::V2025_11_25), Ok(()));
-            assert_eq!(of(&list, Revision::V2026_07_28), Ok(()));
+            assert_eq!(check_property(&list, Revision::V2025_11_25), Ok(()));
+            assert_eq!(check_property(&list, Revision::V2026_07_28), Ok(()));
             assert_eq!(
                 check_form("?", &json!({"type": "object", "properties": {"p": list}}).to_string()),
                 Ok(())
             );
-            let problem = of(&list, Revision::V2025_06_18).expect_err("no words for it");
+            let problem =
+                check_property(&list, Revision::V2025_06_18).expect_err("no words for it");
             assert!(
                 problem.starts_with(
                     "its property \"p\" is a list of choices, which 2025-06-18 does not support"
@@ -413,7 +414,7 @@ mod tests {
             (json!({"type": "string", "title": 1}), "has a \"title\" that is not a string"),
         ] {
             for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-                let message = of(&property, revision).expect_err(&property.to_string());
+                let message = check_property(&property, revision).expect_err(&property.to_string());
                 assert!(
                     message.starts_with(&format!("its property \"p\" {problem}")),
                     "{property}: {message}"

@@ -78,11 +78,11 @@ struct Held {
 
 impl QuestionDigest {
     fn of_question(question: &Question) -> Self {
-        Self::of(question.method, question.params.get())
+        Self::new(question.method, question.params.get())
     }
 
     /// The digest ignores the order of members and the notation of numbers.
-    pub fn of(method: Method, params: &str) -> Self {
+    pub fn new(method: Method, params: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(method.as_str());
         hash.update([0]);
@@ -234,7 +234,7 @@ impl Answers {
         if held.problem.get().is_some() {
             return None;
         }
-        let digest = QuestionDigest::of(method, params);
+        let digest = QuestionDigest::new(method, params);
         let checked = match held.check(digest, method, params)? {
             (of, checked) if *of == digest => checked.clone(),
             _ => validate(method, params, held.answer.as_ref()?),
@@ -263,7 +263,7 @@ impl Answers {
 
     /// Rejects the answer that [`Answers::get`] returned; the question counts as unanswered from then on.
     pub fn discard(&self, question: &Question, problem: &str) {
-        if let Some(held) = self.of(question).filter(|held| held.answer.is_some()) {
+        if let Some(held) = self.held_for(question).filter(|held| held.answer.is_some()) {
             held.problem.get_or_init(|| problem.to_owned());
         }
     }
@@ -276,7 +276,8 @@ impl Answers {
 
     /// Errors if the retry limit for invalid answers to this question is reached.
     pub fn may_ask(&self, question: &Question) -> Result<(), Fault> {
-        let problem = self.of(question).and_then(|held| Some((held.tries(), held.problem.get()?)));
+        let problem =
+            self.held_for(question).and_then(|held| Some((held.tries(), held.problem.get()?)));
         problem.map_or(Ok(()), |(tries, problem)| check_retry_limit(question, tries, problem))
     }
 
@@ -293,12 +294,12 @@ impl Answers {
 
     /// Returns the problem of an invalid answer to this question.
     pub fn problem(&self, question: &Question) -> Option<&str> {
-        self.of(question)?.problem.get().map(String::as_str)
+        self.held_for(question)?.problem.get().map(String::as_str)
     }
 
     /// Returns the number of invalid answers to this question.
     pub fn tries(&self, question: &Question) -> u32 {
-        self.of(question).map_or(0, Held::tries)
+        self.held_for(question).map_or(0, Held::tries)
     }
 
     /// Returns the result that the step with this key had in an earlier run.
@@ -320,7 +321,7 @@ impl Answers {
         Journal(entries.collect())
     }
 
-    fn of(&self, question: &Question) -> Option<&Held> {
+    fn held_for(&self, question: &Question) -> Option<&Held> {
         self.held(&question.key, question.method, question.params.get())
     }
 
@@ -328,7 +329,7 @@ impl Answers {
     fn held(&self, key: &str, method: Method, params: &str) -> Option<&Held> {
         let known = self.0.as_deref()?;
         let (at, entry) = known.find(|held| held.step.is_none() && held.key == key)?;
-        let digest = QuestionDigest::of(method, params);
+        let digest = QuestionDigest::new(method, params);
         if *entry.question.get_or_init(|| digest) == digest {
             entry.is_asked.store(true, Ordering::Release);
             return Some(entry);

@@ -32,7 +32,7 @@ fn form() -> Value {
 }
 
 fn modern() -> &'static Wire {
-    Wire::of(Revision::V2026_07_28)
+    Wire::for_revision(Revision::V2026_07_28)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn only_what_is_not_answered_is_asked() {
         panic!("2026-07-28 asks in results");
     };
     assert_eq!(open.iter().map(|question| question.key.as_str()).collect::<Vec<_>>(), ["who"]);
-    let legacy = Wire::of(Revision::V2025_11_25);
+    let legacy = Wire::for_revision(Revision::V2025_11_25);
     let round_of_legacy = round(&questions, &answers, Some(&declared), legacy).unwrap();
     assert!(matches!(round_of_legacy, Round::Request(open) if open.len() == 1));
     let all = responses(&json!({"where": {"roots": []}, "who": {"action": "decline"}}));
@@ -186,8 +186,12 @@ fn what_was_not_declared_is_not_asked() {
     }
     let first = asked(&[("a", "elicitation/create", form())]);
     let declared = to_raw(&json!({"elicitation": {}}));
-    let fault =
-        round(&first, &Answers::default(), Some(&declared), Wire::of(Revision::V2024_11_05));
+    let fault = round(
+        &first,
+        &Answers::default(),
+        Some(&declared),
+        Wire::for_revision(Revision::V2024_11_05),
+    );
     assert_eq!(
         fault.unwrap_err().message,
         r#"revision 2024-11-05 has no elicitation, so the client can't be asked "Who?""#
@@ -209,7 +213,7 @@ fn what_was_not_declared_is_not_asked() {
 fn a_revision_without_words_for_a_question_is_a_client_that_can_t_be_asked() {
     let declared = to_raw(&json!({"elicitation": {}}));
     let questions = asked(&[("k", "elicitation/create", form())]);
-    let wire = Wire::of(Revision::V2025_03_26);
+    let wire = Wire::for_revision(Revision::V2025_03_26);
     let fault = round(&questions, &Answers::default(), Some(&declared), wire).unwrap_err();
     assert_eq!(fault.kind, FaultKind::MissingCapability);
     // Pages and tools in sampling came with 2025-11-25.
@@ -218,8 +222,9 @@ fn a_revision_without_words_for_a_question_is_a_client_that_can_t_be_asked() {
     let tools = json!({"messages": [], "maxTokens": 1, "tools": []});
     for (method, params) in [("elicitation/create", url), ("sampling/createMessage", tools)] {
         let questions = asked(&[("k", method, params)]);
-        let round =
-            |revision| round(&questions, &Answers::default(), Some(&declared), Wire::of(revision));
+        let round = |revision| {
+            round(&questions, &Answers::default(), Some(&declared), Wire::for_revision(revision))
+        };
         let fault = round(Revision::V2025_06_18).unwrap_err();
         assert_eq!(fault.kind, FaultKind::MissingCapability);
         assert!(round(Revision::V2025_11_25).is_ok() && round(Revision::V2026_07_28).is_ok());
@@ -286,7 +291,7 @@ fn a_model_is_not_given_what_the_revision_has_no_words_for() {
         let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 1});
         let question = question("k", Method::CreateMessage, &params.to_string());
         for revision in Revision::ALL {
-            let refused = check(&question, Some(&able), Wire::of(revision)).err();
+            let refused = check(&question, Some(&able), Wire::for_revision(revision)).err();
             assert_eq!(refused.is_some(), has_audio && revision == Revision::V2024_11_05);
             if let Some(fault) = refused {
                 assert!(fault.message.contains("audio in 2024-11-05"), "{}", fault.message);
@@ -328,7 +333,7 @@ fn a_conversation_that_no_model_can_be_given_is_not_sent() {
     let able = to_raw(&json!({"sampling": {"tools": {}}}));
     let refused = |params: &Value, revision| {
         let question = question("k", Method::CreateMessage, &params.to_string());
-        check(&question, Some(&able), Wire::of(revision)).err().map(|fault| fault.message)
+        check(&question, Some(&able), Wire::for_revision(revision)).err().map(|fault| fault.message)
     };
     for (messages, expected) in cases {
         let params = json!({"messages": messages, "maxTokens": 1});
@@ -374,11 +379,11 @@ fn a_conversation_that_no_model_can_be_given_is_not_sent() {
 fn a_question_travels_as_the_revision_has_it() {
     let declared = to_raw(&json!({"elicitation": {}}));
     let question = question("who", Method::Elicit, FORM);
-    let can = |revision, declared| check(&question, declared, Wire::of(revision));
+    let can = |revision, declared| check(&question, declared, Wire::for_revision(revision));
     for (revision, inside) in [(Revision::V2025_06_18, false), (Revision::V2026_07_28, true)] {
         assert!(can(revision, Some(&declared)).is_ok());
         assert_eq!(can(revision, None).unwrap_err().kind, FaultKind::MissingCapability);
-        assert_eq!(travels_inside(Method::Elicit, Wire::of(revision)), inside);
+        assert_eq!(travels_inside(Method::Elicit, Wire::for_revision(revision)), inside);
     }
 }
 

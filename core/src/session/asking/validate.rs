@@ -85,7 +85,7 @@ impl Form {
 
     fn check(&self, schema: &Schema) -> Result<(), String> {
         schema.check(&self.content).map_err(|error| {
-            format!("its content does not fit the form: {}", error.of(Subject::Field))
+            format!("its content does not fit the form: {}", error.with_subject(Subject::Field))
         })
     }
 

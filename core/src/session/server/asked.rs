@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn latest() -> &'static Wire {
-        Wire::of(Revision::V2025_11_25)
+        Wire::for_revision(Revision::V2025_11_25)
     }
 
     fn asking(call: u64, ask: u64, params: Raw) -> Asking {

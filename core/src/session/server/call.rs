@@ -72,7 +72,7 @@ impl CallContext {
 
     /// Returns the client that the call is counted for, if it is known.
     pub(crate) fn client_key(&self) -> Option<ClientKey> {
-        ClientKey::of(self.principal.as_deref(), self.remote)
+        ClientKey::new(self.principal.as_deref(), self.remote)
     }
 
     /// Returns the tables of the call's revision or dialect.
@@ -119,7 +119,7 @@ pub struct HttpFacts {
 impl HttpFacts {
     /// Returns the client that the request is counted for, if it is known.
     pub(crate) fn client_key(&self) -> Option<ClientKey> {
-        ClientKey::of(self.principal.as_deref(), self.remote)
+        ClientKey::new(self.principal.as_deref(), self.remote)
     }
 }
 

@@ -71,7 +71,7 @@ impl Handshake {
     pub(super) fn admit(&self, name: &str, meta: &Meta<'_>) -> Result<Admitted, Fault> {
         let (wire, client) = match (self, Method::parse(name)) {
             (Self::Awaiting | Self::Expired, Some(Initialize | Ping)) => {
-                (Wire::of(Revision::LATEST_LEGACY), Arc::default())
+                (Wire::for_revision(Revision::LATEST_LEGACY), Arc::default())
             }
             (Self::Awaiting | Self::Expired, Some(Discover)) => {
                 return Err(wire::missing_envelope(meta));
@@ -124,7 +124,7 @@ impl Handshake {
             info: initialize.client_info.clone(),
             capabilities: initialize.capabilities.clone(),
         });
-        let wire = Wire::of(agreed);
+        let wire = Wire::for_revision(agreed);
         *self = Self::open_in(wire, client);
         Ok(wire)
     }

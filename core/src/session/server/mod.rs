@@ -79,7 +79,7 @@ impl ServerSession {
             handshake: Handshake::Awaiting,
             mcp_headers: None,
             stands_alone: false,
-            spoken: Wire::of(Revision::V2024_11_05),
+            spoken: Wire::for_revision(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
             subscriptions: Subscriptions::default(),
@@ -98,7 +98,7 @@ impl ServerSession {
     pub fn for_exchange(config: Arc<SessionConfig>, mcp_headers: McpHeaders) -> Self {
         Self {
             mcp_headers: Some(mcp_headers),
-            spoken: Wire::of(Revision::LATEST),
+            spoken: Wire::for_revision(Revision::LATEST),
             ..Self::new(config)
         }
     }

@@ -343,7 +343,7 @@ impl Admitted {
     /// Admits a request of the stateless lifecycle (from 2026-07-28).
     fn modern(envelope: &Envelope<'_>) -> Self {
         Self {
-            wire: Wire::of(envelope.revision),
+            wire: Wire::for_revision(envelope.revision),
             client: Arc::new(ClientIdentity {
                 info: envelope.client_info.map(ToOwned::to_owned),
                 capabilities: Some(envelope.capabilities.to_owned()),

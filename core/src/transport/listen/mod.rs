@@ -113,7 +113,7 @@ pub(crate) async fn open(
     endpoint: Arc<HostedEndpoint>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
-    let protocol = Protocol::of(at, options.tls.as_ref())?;
+    let protocol = Protocol::new(at, options.tls.as_ref())?;
     #[cfg(feature = "auth")]
     let has_auth = authentication(at, &protocol, &endpoint)?;
     #[cfg(not(feature = "auth"))]
@@ -253,7 +253,7 @@ async fn accept(
             Ok(stream) => {
                 let mut place = Holding::new(
                     &peers.endpoint.ledgers().connections,
-                    ClientKey::of(None, stream.remote()),
+                    ClientKey::new(None, stream.remote()),
                 );
                 if !place.set(1) {
                     if is_due(&mut refusal_logged) {
@@ -322,7 +322,7 @@ fn serve(
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
-            let client = ClientKey::of(None, remote);
+            let client = ClientKey::new(None, remote);
             let unfinished = Holding::new(&peers.endpoint.ledgers().input, client);
             let guard = Some(LineGuard { timeouts: peers.timeouts, unfinished });
             let lines = Lines { limit, write_timeout, grace, guard };
@@ -337,7 +337,7 @@ fn serve(
 }
 
 impl Protocol {
-    fn of(at: &Address, tls: Option<&(PathBuf, PathBuf)>) -> Result<Self, Error> {
+    fn new(at: &Address, tls: Option<&(PathBuf, PathBuf)>) -> Result<Self, Error> {
         match (&at.place, tls) {
             #[cfg(feature = "tls")]
             (Place::Http { .. }, Some((chain, key))) => Ok(Self::Https(tls::acceptor(chain, key)?)),

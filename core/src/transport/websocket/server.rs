@@ -100,7 +100,7 @@ pub(crate) async fn serve<S>(
         .write_buffer_size(WRITE_BUFFER)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
-    let key = ClientKey::of(client.principal.as_deref(), client.remote);
+    let key = ClientKey::new(client.principal.as_deref(), client.remote);
     let unfinished = Holding::new(&peers.endpoint.ledgers().input, key);
     let stream = CountedInput { stream, unfinished, arrived: 0 };
     let mut socket =

@@ -21,7 +21,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn of(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let (client, ours) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(ours);
         let serving = tokio::spawn(server.serve(reader, writer));
@@ -31,7 +31,7 @@ impl Peer {
 
     /// With the handshake of 2025-11-25 done.
     pub(crate) async fn legacy(server: &Server) -> Self {
-        let mut peer = Self::of(server);
+        let mut peer = Self::new(server);
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "test", "version": "1"}});
         peer.request("initialize", params).await;
         peer.notify("notifications/initialized", json!({})).await;

@@ -170,7 +170,7 @@ impl Mock {
         self.seen().iter().map(Seen::rpc).collect()
     }
 
-    pub(crate) fn of(&self, rpc: &str) -> Vec<Seen> {
+    pub(crate) fn requests(&self, rpc: &str) -> Vec<Seen> {
         self.seen().into_iter().filter(|request| request.rpc() == rpc).collect()
     }
 
@@ -181,7 +181,7 @@ impl Mock {
     /// Drops a call that is not answered, a little after its request has been received.
     pub(crate) async fn drop_received<T>(&self, rpc: &str, call: impl Future<Output = T>) {
         let received = async {
-            eventually(|| self.of(rpc).len() == 1).await;
+            eventually(|| self.requests(rpc).len() == 1).await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         };
         tokio::select! {

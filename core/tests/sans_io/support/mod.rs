@@ -36,7 +36,7 @@ pub(crate) fn kept<T: Any + Send + Sync>(handler: T) -> gudgeon::router::Handler
 
 impl Handler {
     /// Returns a handler that the core has kept.
-    pub(crate) fn of(kept: &gudgeon::router::Handler) -> Self {
+    pub(crate) fn from_kept(kept: &gudgeon::router::Handler) -> Self {
         *kept.downcast_ref().expect("a handler of the tests")
     }
 

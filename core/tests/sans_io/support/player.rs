@@ -302,7 +302,7 @@ impl Player {
     }
 
     fn run(&mut self, run: &Run) {
-        let act = Handler::of(&run.handler).act();
+        let act = Handler::from_kept(&run.handler).act();
         let call = run.id;
         self.listener = run.is_notification.then_some(call).or(self.listener);
         let mut emitted = Vec::new();

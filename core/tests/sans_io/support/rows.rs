@@ -72,7 +72,7 @@ impl Visitor {
         for run in std::mem::take(&mut self.runs) {
             let mut emitted = Vec::new();
             let input = serde_json::from_str(&run.input).unwrap();
-            let outcome = Handler::of(&run.handler).act()(&input, &mut emitted);
+            let outcome = Handler::from_kept(&run.handler).act()(&input, &mut emitted);
             for event in emitted.into_iter().map(event) {
                 self.handle(EndpointInput::Handler(run.id, event));
             }

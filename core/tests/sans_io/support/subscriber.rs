@@ -86,7 +86,7 @@ impl Scripted {
         let key = SubscriptionKey(self.next);
         self.next += 1;
         let settings = SubscriptionSettings { timeout: Some(TIMEOUT), ..settings };
-        let interests = Interests::of(filter).unwrap();
+        let interests = Interests::from_filter(filter).unwrap();
         let server = self.server.clone();
         self.feed(Input::Open { key, interests, settings, server: &server });
         key

@@ -171,7 +171,7 @@ fn unavailable(reason: impl Into<String>) -> OAuthError {
 pub(super) fn short_id(id: &str) -> String {
     match id.starts_with("https://") {
         true => id.to_owned(),
-        false => URL_SAFE_NO_PAD.encode(&TokenDigest::of(id).0[..16]),
+        false => URL_SAFE_NO_PAD.encode(&TokenDigest::new(id).0[..16]),
     }
 }
 

@@ -244,7 +244,7 @@ impl OAuthProxy {
         let granted = self.provider.granted(tokens, &request.scopes);
         let grant = ProxyGrant::new(request.client_id.clone(), user, granted, at);
         let bound = (request.redirect.uri.clone(), request.challenge.clone());
-        let credential = Credential::of(tokens);
+        let credential = Credential::from_tokens(tokens);
         let code = Code::new(bound, grant, (Some(credential), tokens.lifetime), at.unix);
         let sealed = self.sealer.seal(Use::Code, issuer, &code, at).unwrap_or_default();
         if sealed.is_empty() || sealed.len() > MAX_CODE {
@@ -366,7 +366,7 @@ impl SignIn {
 }
 
 impl Credential {
-    pub(super) fn of(tokens: &ProviderTokens) -> Self {
+    pub(super) fn from_tokens(tokens: &ProviderTokens) -> Self {
         match &tokens.refresh_token {
             Some(token) => Self::Refresh(token.clone()),
             None => Self::Access(tokens.access_token.clone()),

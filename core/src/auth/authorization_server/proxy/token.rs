@@ -133,7 +133,7 @@ impl OAuthProxy {
             Credential::Access(theirs) => Provider::user_request(endpoints, theirs),
         };
         let Some(fetch) = fetch else { return refused("the provider can't be asked") };
-        let digest = TokenDigest::of(sealed);
+        let digest = TokenDigest::new(sealed);
         match self.used.begin_refresh(digest, at.unix) {
             Presented::New => {
                 let refreshing = Refreshing { issuer: issuer.to_owned(), digest, token, scopes };

@@ -166,7 +166,7 @@ impl Used {
 
     /// Notes the use of a code. Returns false, and revokes its tokens, if it was used before (RFC 6749, section 4.1.2).
     pub(super) fn use_code(&mut self, code: &str, grant: &str) -> bool {
-        let digest = TokenDigest::of(code);
+        let digest = TokenDigest::new(code);
         if let Some(grant) = self.codes.get(&digest).cloned() {
             self.revoke(&grant);
             return false;

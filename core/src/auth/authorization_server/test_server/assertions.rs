@@ -69,7 +69,8 @@ impl TestServer {
         if jwt.typ == GRANT_TYP {
             let id = jwt.text("jti").ok_or_else(|| refused("the assertion has no jti"))?;
             let issuer = jwt.text("iss").unwrap_or_default();
-            let (owner, id) = (TokenDigest::of(issuer), TokenDigest::of(&format!("{issuer} {id}")));
+            let (owner, id) =
+                (TokenDigest::new(issuer), TokenDigest::new(&format!("{issuer} {id}")));
             let used = self.assertions.use_once(owner, id, jwt.accepted_until(), at.unix);
             if used.is_err() {
                 return Err(refused("the assertion was used before").into());

@@ -163,7 +163,7 @@ impl AuthorizationServerOptions {
             dpop: uses[given.choice("dpop", &["optional", "required", "nonce"])?],
             trusted_issuers: given.texts("trusted_issuers")?.unwrap_or_default(),
             faults: match given.value("faults") {
-                Some(faults) => AuthFaults::of(faults)?,
+                Some(faults) => AuthFaults::from_value(faults)?,
                 None => AuthFaults::default(),
             },
         };

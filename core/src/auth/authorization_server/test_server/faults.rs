@@ -55,12 +55,12 @@ pub struct AuthFaults {
 impl AuthFaults {
     /// Reads the faults of a binding. Errors, with the fix, if one can't be read.
     pub(crate) fn parse(json: &[u8]) -> Result<Self, Error> {
-        Self::of(json::from_bytes(json).unwrap_or_default())
+        Self::from_value(json::from_bytes(json).unwrap_or_default())
     }
 
     /// Reads the faults of a binding.
-    pub(super) fn of(given: Value) -> Result<Self, Error> {
-        let mut given = Given::of("faults: ", given)?;
+    pub(super) fn from_value(given: Value) -> Result<Self, Error> {
+        let mut given = Given::new("faults: ", given)?;
         let mut errors = Vec::new();
         for (name, count) in given.object("errors")? {
             let count = count.as_u64().and_then(|count| u32::try_from(count).ok());

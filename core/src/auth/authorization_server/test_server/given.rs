@@ -23,10 +23,10 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn parse(place: &'static str, json: &[u8]) -> Result<Self, Error> {
-        Self::of(place, json::from_bytes(json).unwrap_or_default())
+        Self::new(place, json::from_bytes(json).unwrap_or_default())
     }
 
-    pub(super) fn of(place: &'static str, value: Value) -> Result<Self, Error> {
+    pub(super) fn new(place: &'static str, value: Value) -> Result<Self, Error> {
         match value {
             Value::Object(members) => {
                 Ok(Self { place, is_snake: false, members, known: Vec::new() })
@@ -37,7 +37,7 @@ impl Given {
 
     /// Reads an object whose names are the same in every language, in snake case.
     pub(super) fn of_snake(place: &'static str, value: Value) -> Result<Self, Error> {
-        Ok(Self { is_snake: true, ..Self::of(place, value)? })
+        Ok(Self { is_snake: true, ..Self::new(place, value)? })
     }
 
     /// Takes a member, whose name is given in snake case.

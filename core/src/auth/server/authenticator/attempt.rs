@@ -141,7 +141,7 @@ impl Attempt {
             token: token.into(),
             digest,
             scheme,
-            client: ClientKey::of(None, request.remote),
+            client: ClientKey::new(None, request.remote),
             facts: RequestFacts { method, proofs, place },
             methods,
             refusal: invalid("the token is not known here"),
@@ -167,7 +167,7 @@ impl Attempt {
 
 impl VerifiedToken {
     /// Returns the token of an owner that is known without one.
-    pub(super) fn of(owner: &Principal) -> Self {
+    pub(super) fn from_owner(owner: &Principal) -> Self {
         Self { principal: owner.clone(), expires: None, key: None }
     }
 }

@@ -275,7 +275,7 @@ impl AnswerBody {
     }
 
     /// Creates a response from a single part.
-    pub(crate) fn of(part: Part) -> Response<Self> {
+    pub(crate) fn response(part: Part) -> Response<Self> {
         match part {
             Part::Head { status, headers, body, .. } => {
                 response(status, headers, Self { first: body.into(), rest: None })

@@ -289,7 +289,7 @@ mod tests {
                 Box::pin(async move {
                     assert_eq!(read_all(request.into_body()).await.len(), SIZE);
                     done.notify_one();
-                    Ok(AnswerBody::of(Part::End))
+                    Ok(AnswerBody::response(Part::End))
                 })
             }
         };

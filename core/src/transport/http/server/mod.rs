@@ -187,7 +187,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
                     Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
                     Err(refusal) => {
                         line.watch.idle();
-                        return AnswerBody::of(refusal);
+                        return AnswerBody::response(refusal);
                     }
                 }
             }
@@ -233,7 +233,7 @@ pub(crate) async fn answer<B: Body>(
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
             line.inspect(|line| line.watch.idle());
-            return AnswerBody::of(refusal);
+            return AnswerBody::response(refusal);
         }
     };
     if let Some(remote) = line.and_then(|line| line.remote) {
@@ -245,7 +245,7 @@ pub(crate) async fn answer<B: Body>(
     {
         body::discard(body, head.max_body(), waits_for_leave).await;
         line.inspect(|line| line.watch.idle());
-        return AnswerBody::of(head.refuse(&refused));
+        return AnswerBody::response(head.refuse(&refused));
     }
     let (ledgers, client) = (endpoint.ledgers(), head.client_key());
     let mut unfinished = Holding::new(&ledgers.input, client);
@@ -254,7 +254,7 @@ pub(crate) async fn answer<B: Body>(
         Ok(body) => body,
         Err(refused) => {
             line.inspect(|line| line.watch.idle());
-            return AnswerBody::of(head.refuse(&refused));
+            return AnswerBody::response(head.refuse(&refused));
         }
     };
     let is_subscription = head.is_subscription();
