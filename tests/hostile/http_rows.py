@@ -1,4 +1,4 @@
-"""Evil servers that answer HTTP requests with what is not an answer: statuses, headers, bodies, redirects, and sessions."""
+"""Evil servers that answer HTTP requests with what is not an answer: statuses, headers, bodies, redirects, sessions."""
 
 import gzip
 import json

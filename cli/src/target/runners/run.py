@@ -163,7 +163,8 @@ def named(values, name, place):
     if not hasattr(value, "run") and callable(value):
         value = value()
     if not hasattr(value, "run"):
-        fail(f"{place}:{name} is not a server, but of type {type(value).__name__}", "name a variable that holds a server")
+        what = f"{place}:{name} is not a server, but of type {type(value).__name__}"
+        fail(what, "name a variable that holds a server")
     return value
 
 
