@@ -121,7 +121,7 @@ impl NativeServer {
     /// The maximum number of threads held by handlers, including those that wait for their clients.
     #[getter]
     fn handler_threads(&self) -> usize {
-        self.limits.threads + self.components.snapshot().server.rounds.park_threads + 1
+        self.limits.threads + self.components.snapshot().server.rounds.suspended_threads + 1
     }
 
     /// Returns `true` if keys for request states were given, so that other processes can open sealed states.

@@ -35,8 +35,8 @@ pub(crate) fn name_of(handler: &Handler) -> &'static str {
 }
 
 /// Suspended handlers are bounded by these, so that inputs reach the limits.
-pub(crate) const PARK_LIMIT: usize = 3;
-pub(crate) const PARK_THREADS: usize = 1;
+pub(crate) const SUSPENDED_LIMIT: usize = 3;
+pub(crate) const SUSPENDED_THREADS: usize = 1;
 
 const FORM: &str = r#"{"mode":"form","message":"Sure?","requestedSchema":{"type":"object","properties":{"value":{"type":"boolean"}},"required":["value"]}}"#;
 
@@ -52,9 +52,9 @@ fn new_components() -> Components {
         page_size: 5,
         dialects: Dialect::ALL.to_vec(),
         rounds: RoundLimits {
-            park_limit: PARK_LIMIT,
-            park_threads: PARK_THREADS,
-            park_ttl: Duration::from_secs(60),
+            suspended_limit: SUSPENDED_LIMIT,
+            suspended_threads: SUSPENDED_THREADS,
+            suspended_ttl: Duration::from_secs(60),
             max_state: 4_096,
             ..RoundLimits::default()
         },

@@ -61,7 +61,7 @@ def test_before_elicitation_models_and_roots_can_be_asked(server, client, revisi
 
 
 @pytest.mark.parametrize(("client", "server"), MODERN)
-def test_parked(server, client, ledger):
+def test_suspended(server, client, ledger):
     """2026-07-28, Multi Round-Trip Requests: the handler is suspended until the request with the answers."""
     with Process(server, ledger) as process:
         check(client, "auto", process.url, ledger)

@@ -131,7 +131,7 @@ test("a handler that waits continues in the modern era as well", () =>
   }));
 
 test("waiting questions fail when the call ends", async () => {
-  const server = new Server("waits", { parkTtlMs: 100 });
+  const server = new Server("waits", { suspendedTtlMs: 100 });
   let ended;
   const came = new Promise((resolve) => (ended = resolve));
   server.tool("waits", {}, (_, ctx) => ctx.elicit("Sure?", boolean).catch(ended));

@@ -9,7 +9,7 @@ const SEEN = "a\ufffd";
 
 const TEXT = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 
-const app = new Server("cuts", { parkTtlMs: 60_000 });
+const app = new Server("cuts", { suspendedTtlMs: 60_000 });
 app.tool("fail", {}, () => {
   throw new ToolError(CUT);
 });

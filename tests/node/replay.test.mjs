@@ -27,7 +27,7 @@ describe("a handler that is gone is run again from its top", () => {
 
   test("where it does not fit, that is where it asks again", async () => {
     let message = "Sure?";
-    const app = new Server("changes", { parkLimit: 0 });
+    const app = new Server("changes", { suspendedLimit: 0 });
     app.tool("deletes", {}, async (_, ctx) => String(await ctx.elicit(message, boolean)));
     await using([app], async (client) => {
       const round = await firstRound(client);
@@ -81,7 +81,7 @@ describe("a handler that is gone is run again from its top", () => {
   });
 
   test("where no handler may wait", () => {
-    const { app, seen } = deleting({ parkLimit: 0 });
+    const { app, seen } = deleting({ suspendedLimit: 0 });
     return using([app], async (client) => {
       const next = await client.callToolRound("deletes", {}, await firstRound(client));
       const last = await client.callToolRound("deletes", {}, { state: next.state, answers: { "elicit-2": accept("so") } });
@@ -116,7 +116,7 @@ describe('replay: "forbid"', () => {
   });
 
   test("asks nothing where it could not wait, and is not made to leave", () => {
-    const { app, seen } = deleting({ parkLimit: 1 }, { replay: "forbid" });
+    const { app, seen } = deleting({ suspendedLimit: 1 }, { replay: "forbid" });
     return using([app], async (client) => {
       const round = await firstRound(client);
       await assert.rejects(client.callToolRound("deletes", {}), /too many handlers wait for answers, and this tool must not run twice: try again later/);
@@ -160,7 +160,7 @@ describe("ctx.step", () => {
   };
   const twice = async (client) => (await client.callToolRound("steps", {}, await firstRound(client, "steps"))).text;
 
-  for (const [how, options] of [["goes on", {}], ["is run again", { parkLimit: 0 }]]) {
+  for (const [how, options] of [["goes on", {}], ["is run again", { suspendedLimit: 0 }]]) {
     test(`gives what JSON makes of the value, where the handler ${how}`, async () => {
       let done = 0;
       const app = asking(options, async (ctx) => [
@@ -176,7 +176,7 @@ describe("ctx.step", () => {
   }
 
   test("numbers what it asks for itself, for it may not be done again", async () => {
-    for (const options of [{}, { parkLimit: 0 }]) {
+    for (const options of [{}, { suspendedLimit: 0 }]) {
       const app = new Server("lends", options);
       let done = 0;
       app.tool("lends", {}, async (_, ctx) => {

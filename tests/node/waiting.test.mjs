@@ -37,9 +37,9 @@ for (const name of ["waits", "returns"]) {
 
   test(`a client that never answers is waited for so long and no longer: ${name}`, { timeout: 60_000 }, async () => {
     // Nothing else happens meanwhile: the timer must find the end of the time by itself.
-    const client = await Client.connect(waiting({ parkTtlMs: 50 }), { revision: "2025-11-25", onElicit: () => new Promise(() => {}) });
+    const client = await Client.connect(waiting({ suspendedTtlMs: 50 }), { revision: "2025-11-25", onElicit: () => new Promise(() => {}) });
     await assert.rejects(client.callTool(name, { asks: true }), {
-      message: `tool "${name}" waited 0.05 s for its client's answer, and none came (option parkTtlMs)`,
+      message: `tool "${name}" waited 0.05 s for its client's answer, and none came (option suspendedTtlMs)`,
     });
     assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
     await client.close();

@@ -231,7 +231,7 @@ def test_modern_rounds_by_hand() -> None:
 
 def test_what_waits_is_told_when_it_is_cancelled() -> None:
     ended = threading.Event()
-    server = Server("waits", park_ttl=0.2)
+    server = Server("waits", suspended_ttl=0.2)
     came: list[BaseException] = []
 
     @server.tool

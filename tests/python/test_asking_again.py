@@ -57,7 +57,7 @@ TYPES: dict[str, Any] = {
     "plain": Annotated[int, AfterValidator(even)],
 }
 ERAS = [("2025-11-25", False), ("2026-07-28", False), ("2026-07-28", True)]
-IDS = ["2025-11-25", "parked", "replayed"]
+IDS = ["2025-11-25", "suspended", "replayed"]
 every_era = pytest.mark.parametrize(("era", "replay"), ERAS, ids=IDS)
 
 

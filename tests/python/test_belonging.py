@@ -291,7 +291,7 @@ ROUNDS = [
 ]
 
 
-@pytest.mark.parametrize("options", [{}, {"park_limit": 0}], ids=["parked", "replayed"])
+@pytest.mark.parametrize("options", [{}, {"suspended_limit": 0}], ids=["suspended", "replayed"])
 @pytest.mark.parametrize("method, params", ROUNDS)
 async def test_a_round_goes_on_for_who_began_it(method: str, params: Any, options: dict[str, Any]) -> None:
     app, runs = asks(**options)

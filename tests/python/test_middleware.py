@@ -197,7 +197,7 @@ def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
         return sure if answer is None else f"{answer}"
 
     @app.tool
-    async def parks(ctx: Context) -> str:
+    async def waits(ctx: Context) -> str:
         return str(await ctx.elicit("Sure?", bool))
 
     @app.tool
@@ -209,7 +209,7 @@ def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
     for era in ("2025-06-18", "2026-07-28"):
         with connect_sync(app, revision=era, answers={"Sure?": True}) as client:
             assert client.call_tool("remove").text == "True"
-            assert client.call_tool("parks").text == "True"
+            assert client.call_tool("waits").text == "True"
             assert client.call_tool("blocks").text == "True"
     assert isinstance(noted[0][2], ask.Question) and noted[1][2].text == "True"
 

@@ -90,7 +90,7 @@ def test_what_must_not_run_twice_is_refused_where_its_handler_is_gone(name: str)
 
 
 def test_what_must_not_run_twice_fails_before_it_asks_where_it_could_not_wait() -> None:
-    with served("memory", park_limit=0) as client:
+    with served("memory", suspended_limit=0) as client:
         with pytest.raises(ToolError, match="too many handlers wait for answers"):
             client.call_tool_round("order_once")
 
@@ -100,7 +100,7 @@ def test_what_must_not_run_twice_fails_before_it_asks_where_it_could_not_wait() 
 
 @pytest.mark.parametrize("name", ["book", "book_sync"])
 def test_a_step_is_not_done_again(name: str) -> None:
-    with served("memory", park_limit=0) as client:
+    with served("memory", suspended_limit=0) as client:
         first = asked(client.call_tool_round(name, {"number": 7}), "elicit-1")
         done = client.call_tool_round(name, {"number": 7}, answers={"elicit-1": yes(True)}, state=first)
         assert done.text == "Ticket(number=7, seats=('a', 'b')) True True"
@@ -108,7 +108,7 @@ def test_a_step_is_not_done_again(name: str) -> None:
         assert client.call_tool(name, {"number": 8}).text == "Ticket(number=8, seats=('a', 'b')) True True"
 
 
-@pytest.mark.parametrize("options", [{}, {"park_limit": 0}], ids=["parked", "replayed"])
+@pytest.mark.parametrize("options", [{}, {"suspended_limit": 0}], ids=["suspended", "replayed"])
 @pytest.mark.parametrize("name", ["lends", "lends_sync"])
 def test_a_step_numbers_what_it_asks_for_itself_for_it_may_not_be_done_again(
     name: str, options: dict[str, int]
@@ -148,7 +148,7 @@ def test_a_step_numbers_what_it_asks_for_itself_for_it_may_not_be_done_again(
 
 @pytest.mark.parametrize("name", ["again", "again_sync"])
 def test_a_step_that_failed_and_is_tried_again_asks_again(name: str) -> None:
-    app: Server[Any] = Server("lends", park_limit=0)
+    app: Server[Any] = Server("lends", suspended_limit=0)
 
     @app.tool
     async def again(ctx: Context) -> str:
@@ -253,9 +253,9 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
 @pytest.mark.parametrize(
     "options, error, message",
     [
-        ({"park_limit": -1}, ValueError, "park_limit= must be an integer, or 0 for none, not -1"),
-        ({"park_threads": True}, ValueError, "park_threads= must be an integer, or 0 for none, not True"),
-        ({"park_ttl": 0}, ValueError, "park_ttl= must be a number of seconds above 0, not 0"),
+        ({"suspended_limit": -1}, ValueError, "suspended_limit= must be an integer, or 0 for none, not -1"),
+        ({"suspended_threads": True}, ValueError, "suspended_threads= must be an integer, or 0 for none, not True"),
+        ({"suspended_ttl": 0}, ValueError, "suspended_ttl= must be a number of seconds above 0, not 0"),
         ({"state_ttl": float("inf")}, ValueError, "state_ttl= must be a number of seconds above 0, not inf"),
         (
             {"max_request_state": 0},
@@ -278,7 +278,7 @@ def test_an_invalid_option_names_the_fix(options: dict[str, Any], error: type[Ex
 
 
 def test_times_without_end_are_as_good_as_a_century() -> None:
-    with served("memory", park_ttl=1e300, state_ttl=1e300) as client:
+    with served("memory", suspended_ttl=1e300, state_ttl=1e300) as client:
         assert client.call_tool("order").text == "Ada likes red"
 
 

@@ -59,10 +59,10 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(name: s
 
     async def main() -> None:
         # Nothing else happens meanwhile: the timer must find the end of the time by itself.
-        async with Client(server(park_ttl=0.05), revision="2025-11-25", on_elicit=never) as client:
+        async with Client(server(suspended_ttl=0.05), revision="2025-11-25", on_elicit=never) as client:
             with pytest.raises(ToolError) as caught:
                 await client.call_tool(name, {"asks": True})
-            waited = f'tool "{name}" waited 0.05 s for its client\'s answer, and none came (option park_ttl)'
+            waited = f'tool "{name}" waited 0.05 s for its client\'s answer, and none came (option suspended_ttl)'
             assert str(caught.value) == waited
             assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
 
@@ -70,7 +70,7 @@ def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(name: s
 
 
 def test_the_time_counts_for_a_handler_whose_thread_no_longer_reads() -> None:
-    app: Server[Any] = Server("shop", park_ttl=0.05)
+    app: Server[Any] = Server("shop", suspended_ttl=0.05)
     let_go = threading.Event()
 
     @app.tool

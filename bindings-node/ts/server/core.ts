@@ -70,7 +70,7 @@ export class ServerCore {
   ) {
     const {
       version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage, maxRequestState,
-      stateTtlMs, parkLimit, parkTtlMs, auth, hideUnauthorized, store, convertArguments, extensions, experimental,
+      stateTtlMs, suspendedLimit, suspendedTtlMs, auth, hideUnauthorized, store, convertArguments, extensions, experimental,
     } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
@@ -79,7 +79,7 @@ export class ServerCore {
     const scopeImplies = hierarchyOf(place, options.scopeImplies);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
-      requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs,
+      requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, suspendedLimit, suspendedTtlMs,
       scopeImplies, hideUnauthorized, convertArguments, extensions, experimental,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));

@@ -262,8 +262,8 @@ class Server(Generic[_L]):
 
 class ServerOptions(TypedDict, total=False):
     """Options of `Server`: `page_size` in entries (100), `list_ttl` in seconds, `max_message` in bytes (16 MiB),
-    `debug` (False), `revisions` (all), `schema_profile` ("portable"), `park_limit` in handlers (1,000), `park_threads`
-    (32), `park_ttl` (300) and `state_ttl` (900) in seconds, `max_request_state` in bytes (256 KiB).
+    `debug` (False), `revisions` (all), `schema_profile` ("portable"), `suspended_limit` in handlers (1,000), `suspended_threads`
+    (32), `suspended_ttl` (300) and `state_ttl` (900) in seconds, `max_request_state` in bytes (256 KiB).
     """
 
     version: str
@@ -288,9 +288,9 @@ class ServerOptions(TypedDict, total=False):
     list_ttl: float
     max_message: int
     max_request_state: int
-    park_limit: int
-    park_threads: int
-    park_ttl: float
+    suspended_limit: int
+    suspended_threads: int
+    suspended_ttl: float
     state_ttl: float
     io_threads: int
     threads: int

@@ -192,7 +192,7 @@ class Context(Facts):
         steps. Spec: Base Protocol › Utilities › Multi Round-Trip Requests.
 
         >>> from gudgeon import Context, Server, SyncClient
-        >>> app = Server("shelf", park_limit=0)
+        >>> app = Server("shelf", suspended_limit=0)
         >>> async def number() -> int:
         ...     print("drawn")
         ...     return 7

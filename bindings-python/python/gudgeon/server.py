@@ -51,11 +51,11 @@ class Server(ComponentHost, Running):
         list_ttl: Seconds for which a client may cache a list (2026-07-28). Default: not at all.
         max_message: Bytes a message may have. Default 16 MiB.
         threads: Threads for `def` handlers that are slow. Default 32.
-        park_limit: Handlers that may be suspended until a later request brings their answers (2026-07-28). Beyond that
-            the oldest are stopped, and run again from the top when the answers arrive. Default 1,000.
-        park_threads: `def` handlers among them, each of which holds a thread beside `threads`. Default 32.
-        park_ttl: Seconds for which a handler waits for its client's answer before it is stopped. The call then fails
-            before 2026-07-28; from 2026-07-28 on it runs again from the top when the answer arrives. Default 300.
+        suspended_limit: Handlers that may be suspended until a later request brings their answers (2026-07-28). Beyond
+            that the oldest are stopped, and run again from the top when the answers arrive. Default 1,000.
+        suspended_threads: `def` handlers among them, each of which holds a thread beside `threads`. Default 32.
+        suspended_ttl: Seconds for which a handler waits for its client's answer before it is stopped. The call then
+            fails before 2026-07-28; from 2026-07-28 on it runs again from the top when the answer arrives. Default 300.
         state_ttl: Seconds within which a client must answer. Default 900.
         request_state_keys: Secrets, bytes or strings of at least 32 bytes, that seal the `requestState` that clients
             carry between the rounds of a call: the first one seals, all of them open. Servers of one name that share
@@ -146,7 +146,7 @@ class Server(ComponentHost, Running):
             title, description, icons, meta, tags: Details that clients see. Default description: the docstring's.
             annotations: `ToolAnnotations`, or a mapping of its fields: hints such as `read_only` (or `readOnlyHint`).
             timeout: Seconds after which a call is cancelled and answered with an error. Time in which the handler waits
-                for its client's answer does not count (`park_ttl` bounds that). Default: no limit.
+                for its client's answer does not count (`suspended_ttl` bounds that). Default: no limit.
             concurrency: Calls that run at once; others wait. A handler that waits for its client's answer does not
                 count, and is queued again before it continues. Default: no limit.
             replay: "forbid" never runs a call again from the top when the client's answers arrive: if the handler that

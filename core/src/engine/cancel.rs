@@ -104,7 +104,7 @@ impl Engine {
         is_waiting: bool,
     ) -> Delivery {
         let failure = match is_waiting {
-            true => Failure::Unanswered(self.limits().park_ttl.as_secs_f64()),
+            true => Failure::Unanswered(self.limits().suspended_ttl.as_secs_f64()),
             false => {
                 Failure::TimedOut(running.timeout.map_or(0.0, |timeout| timeout.as_secs_f64()))
             }

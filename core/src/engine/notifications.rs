@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// Asks the client for the handler of a notification, which waits no longer than `park_ttl`.
+    /// Asks the client for the handler of a notification, which waits no longer than `suspended_ttl`.
     pub(super) fn notified_asks(
         &mut self,
         now: Instant,
@@ -84,7 +84,7 @@ impl Engine {
         ask: AskId,
         question: Question,
     ) {
-        let until = now.checked_add(self.limits().park_ttl);
+        let until = now.checked_add(self.limits().suspended_ttl);
         self.update_notified(call, |notified| notified.asked.push((ask, question, until)));
     }
 
@@ -116,8 +116,8 @@ impl Engine {
             (notified.run, over)
         });
         let Some((run, over)) = expired else { return };
-        let seconds = self.limits().park_ttl.as_secs_f64();
-        let option = option_name("park_ttl");
+        let seconds = self.limits().suspended_ttl.as_secs_f64();
+        let option = option_name("suspended_ttl");
         let problem = format!("the client gave no answer for {seconds} s (option {option})");
         for ask in over {
             self.answer(run, ask, Err(Fault::new(FaultKind::Handler, problem.clone())));

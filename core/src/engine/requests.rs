@@ -1,5 +1,5 @@
 //! Handlers that wait for answers to requests to their client. Meanwhile their timeout stops and they do not count
-//! against their tool's limit. None waits longer than `park_ttl`.
+//! against their tool's limit. None waits longer than `suspended_ttl`.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ impl Engine {
                 self.answer(suspended.running.run, ask, outcome);
             }
         }
-        let until = now.checked_add(self.limits().park_ttl);
+        let until = now.checked_add(self.limits().suspended_ttl);
         self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
         self.leave(now, turn);
     }

@@ -143,7 +143,7 @@ impl Engine {
         let rerun = Some(Rerun { run, open });
         let wait = Wait::Requests(Requests { held: Vec::new(), rerun });
         let suspended = Suspended { running, left, wait };
-        let until = now.checked_add(self.limits().park_ttl);
+        let until = now.checked_add(self.limits().suspended_ttl);
         self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
         self.leave(now, turn);
         CallEvent::Asks(asks)

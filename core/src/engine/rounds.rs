@@ -238,10 +238,10 @@ impl Engine {
     /// Returns whether one more handler could be suspended, possibly by evicting another. `blocks`: it holds a thread.
     pub(super) fn has_room(&self, blocks: bool) -> bool {
         let (limits, load) = (self.limits(), self.load());
-        let is_free = load.suspended < limits.park_limit
+        let is_free = load.suspended < limits.suspended_limit
             && load.suspended_bytes < MAX_BYTES
-            && (!blocks || load.suspended_threads < limits.park_threads);
-        is_free || (limits.park_limit > 0 && self.oldest(blocks).is_some())
+            && (!blocks || load.suspended_threads < limits.suspended_threads);
+        is_free || (limits.suspended_limit > 0 && self.oldest(blocks).is_some())
     }
 
     /// Suspends a handler and returns the answer with its open questions.
@@ -264,7 +264,7 @@ impl Engine {
         let blocks = round.blocks;
         let round = Round { id, age, weight: weight_of(&running, &round), ..round };
         let limits = self.limits();
-        let until = now.checked_add(limits.park_ttl).unwrap_or_else(|| now + FOR_EVER);
+        let until = now.checked_add(limits.suspended_ttl).unwrap_or_else(|| now + FOR_EVER);
         let suspended = Suspended { running, left, wait: Wait::Round(round) };
         self.calls.put(origin, weight, Some(until), State::Suspended(Box::new(suspended)));
         self.make_room(&limits, blocks);
@@ -275,8 +275,9 @@ impl Engine {
     fn make_room(&mut self, limits: &RoundLimits, blocks: bool) {
         loop {
             let load = self.load();
-            let too_many = load.suspended > limits.park_limit || load.suspended_bytes > MAX_BYTES;
-            let too_many_threads = blocks && load.suspended_threads > limits.park_threads;
+            let too_many =
+                load.suspended > limits.suspended_limit || load.suspended_bytes > MAX_BYTES;
+            let too_many_threads = blocks && load.suspended_threads > limits.suspended_threads;
             if !too_many && !too_many_threads {
                 return;
             }

@@ -8,7 +8,7 @@ use crate::{
 /// The differences between a test's service and one that is served to users.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TestMode {
-    /// No handler is parked: each is run from its top when its answers come, as after a restart.
+    /// No handler is suspended: each is run from its top when its answers come, as after a restart.
     pub replays: bool,
     /// States are sealed with this where the server has no keys: another service with the same opens them. `None`: with a
     /// key of the service's own.
@@ -17,8 +17,8 @@ pub struct TestMode {
 
 impl TestMode {
     pub(crate) fn limits(self, limits: RoundLimits) -> RoundLimits {
-        let park_limit = if self.replays { 0 } else { limits.park_limit };
-        RoundLimits { park_limit, ..limits }
+        let suspended_limit = if self.replays { 0 } else { limits.suspended_limit };
+        RoundLimits { suspended_limit, ..limits }
     }
 
     /// A question that is sent as a request contains its key, by which tests answer it.

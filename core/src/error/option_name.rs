@@ -26,7 +26,7 @@ const DURATIONS: [&str; 16] = [
     "keep_alive",
     "list_ttl",
     "max_timeout",
-    "park_ttl",
+    "suspended_ttl",
     "session_idle",
     "shutdown_grace",
     "state_ttl",
@@ -80,7 +80,7 @@ mod tests {
     fn options_have_the_names_of_the_language() {
         for (name, typescript) in [
             ("max_body", "maxBody"),
-            ("park_ttl", "parkTtlMs"),
+            ("suspended_ttl", "suspendedTtlMs"),
             ("timeout", "timeoutMs"),
             ("cors", "cors"),
         ] {

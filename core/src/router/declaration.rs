@@ -33,9 +33,9 @@ struct Server {
     debug: bool,
     max_request_state: Option<usize>,
     state_ttl_ms: Option<f64>,
-    park_limit: Option<usize>,
-    park_threads: Option<usize>,
-    park_ttl_ms: Option<f64>,
+    suspended_limit: Option<usize>,
+    suspended_threads: Option<usize>,
+    suspended_ttl_ms: Option<f64>,
     #[serde(default)]
     scope_implies: BTreeMap<String, Vec<String>>,
     #[serde(default)]
@@ -116,9 +116,9 @@ impl Server {
         RoundLimits {
             max_state: self.max_request_state.unwrap_or(usual.max_state),
             state_ttl: self.state_ttl_ms.map_or(usual.state_ttl, duration),
-            park_limit: self.park_limit.unwrap_or(usual.park_limit),
-            park_threads: self.park_threads.unwrap_or(usual.park_threads),
-            park_ttl: self.park_ttl_ms.map_or(usual.park_ttl, duration),
+            suspended_limit: self.suspended_limit.unwrap_or(usual.suspended_limit),
+            suspended_threads: self.suspended_threads.unwrap_or(usual.suspended_threads),
+            suspended_ttl: self.suspended_ttl_ms.map_or(usual.suspended_ttl, duration),
         }
     }
 }
@@ -270,19 +270,19 @@ mod tests {
     #[test]
     fn what_questions_may_cost_is_the_users_to_say() {
         let declaration =
-            br#"{"name":"t","version":"","parkLimit":0,"parkTtlMs":1500,"stateTtlMs":60000}"#;
+            br#"{"name":"t","version":"","suspendedLimit":0,"suspendedTtlMs":1500,"stateTtlMs":60000}"#;
         let given = ServerFacts::declared(declaration).unwrap().rounds;
         let usual = RoundLimits::default();
-        assert_eq!((given.park_limit, given.park_threads), (0, usual.park_threads));
-        assert_eq!(given.park_ttl, Duration::from_millis(1500));
+        assert_eq!((given.suspended_limit, given.suspended_threads), (0, usual.suspended_threads));
+        assert_eq!(given.suspended_ttl, Duration::from_millis(1500));
         assert_eq!((given.state_ttl, given.max_state), (Duration::from_secs(60), usual.max_state));
     }
 
     #[test]
     fn no_time_is_longer_than_a_clock_can_say() {
-        let declaration = br#"{"name":"t","version":"","stateTtlMs":1e300,"parkTtlMs":-1}"#;
+        let declaration = br#"{"name":"t","version":"","stateTtlMs":1e300,"suspendedTtlMs":-1}"#;
         let given = ServerFacts::declared(declaration).unwrap().rounds;
-        assert_eq!((given.state_ttl, given.park_ttl), (CENTURY, Duration::ZERO));
+        assert_eq!((given.state_ttl, given.suspended_ttl), (CENTURY, Duration::ZERO));
         let mut components = components();
         let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
         components.declare(List::Resources, declaration, handler()).unwrap();

@@ -258,7 +258,7 @@ impl ResultBuilder {
                 format!(
                     "{} waited {seconds} s for its client's answer, and none came (option {})",
                     self.place(),
-                    option_name("park_ttl")
+                    option_name("suspended_ttl")
                 ),
             ),
             Failure::Exception { kind, message, traceback } => {

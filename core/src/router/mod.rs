@@ -141,12 +141,12 @@ pub struct RoundLimits {
     /// The time limit for the client's answers.
     pub state_ttl: Duration,
     /// The maximum number of suspended handlers.
-    pub park_limit: usize,
+    pub suspended_limit: usize,
     /// The maximum number of suspended handlers that block a thread.
-    pub park_threads: usize,
+    pub suspended_threads: usize,
     /// The maximum time that a suspended handler waits. Afterwards it is run again from its start when the answers
     /// arrive, or, if the answers come as responses to requests, its call fails.
-    pub park_ttl: Duration,
+    pub suspended_ttl: Duration,
 }
 
 /// The default settings: all revisions, no dialects.
@@ -196,9 +196,9 @@ impl Default for RoundLimits {
         Self {
             max_state: 256 * 1024,
             state_ttl: Duration::from_secs(15 * 60),
-            park_limit: 1_000,
-            park_threads: 32,
-            park_ttl: Duration::from_secs(5 * 60),
+            suspended_limit: 1_000,
+            suspended_threads: 32,
+            suspended_ttl: Duration::from_secs(5 * 60),
         }
     }
 }

@@ -68,7 +68,7 @@ impl<Parts> Entry<Parts> {
     }
 
     /// Sets the time limit of the handler, after which the request fails. Time in which the handler waits for its
-    /// client's answer does not count ([`ServerOptions::park_ttl`](super::ServerOptions::park_ttl) limits it). Default: no limit.
+    /// client's answer does not count ([`ServerOptions::suspended_ttl`](super::ServerOptions::suspended_ttl) limits it). Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self

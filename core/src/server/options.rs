@@ -82,10 +82,10 @@ pub struct ServerOptions {
     pub state_ttl: Duration,
     /// The maximum number of handlers suspended until a later request (2026-07-28); others are replayed when the
     /// answers arrive. Default: 1,000.
-    pub park_limit: usize,
+    pub suspended_limit: usize,
     /// The maximum time that a handler waits for answers in any revision: then it is stopped, and its call fails before
     /// 2026-07-28 or is replayed when the answer arrives. Default: 5 min.
-    pub park_ttl: Duration,
+    pub suspended_ttl: Duration,
     /// The store of state that servers share: used `DPoP` proofs (RFC 9449, section 11.1). Servers behind one address need the
     /// same. Default: none, and each process remembers its own.
     #[cfg(all(feature = "auth", feature = "http"))]
@@ -112,8 +112,8 @@ impl Default for ServerOptions {
             request_state_keys: Vec::new(),
             max_request_state: facts.rounds.max_state,
             state_ttl: facts.rounds.state_ttl,
-            park_limit: facts.rounds.park_limit,
-            park_ttl: facts.rounds.park_ttl,
+            suspended_limit: facts.rounds.suspended_limit,
+            suspended_ttl: facts.rounds.suspended_ttl,
             #[cfg(all(feature = "auth", feature = "http"))]
             store: None,
             #[cfg(feature = "http")]
@@ -200,8 +200,8 @@ impl ServerOptions {
         facts.rounds = RoundLimits {
             max_state: self.max_request_state,
             state_ttl: self.state_ttl,
-            park_limit: self.park_limit,
-            park_ttl: self.park_ttl,
+            suspended_limit: self.suspended_limit,
+            suspended_ttl: self.suspended_ttl,
             ..RoundLimits::default()
         };
         Ok(())

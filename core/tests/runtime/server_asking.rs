@@ -171,7 +171,7 @@ fn ordering() -> (Server, [Arc<AtomicUsize>; 3]) {
     let server = Server::new("orders")
         .options(|options| {
             options.request_state_keys = vec!["shared".repeat(6).into()];
-            (options.park_limit, options.park_ttl) = (1, PATIENCE);
+            (options.suspended_limit, options.suspended_ttl) = (1, PATIENCE);
         })
         .tool("order", order.clone())
         .add(Tool::new("once", order).forbid_replay());

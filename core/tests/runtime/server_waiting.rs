@@ -88,7 +88,7 @@ async fn waiting_counts_against_neither_timeout_nor_concurrency() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_client_is_limited() {
-    let server = server().options(|options| options.park_ttl = Duration::from_millis(200));
+    let server = server().options(|options| options.suspended_ttl = Duration::from_millis(200));
     for revision in &ERAS[..2] {
         for name in ["waits", "returns"] {
             let client = Client::builder(&server)
@@ -97,7 +97,7 @@ async fn waiting_for_a_client_is_limited() {
             let client = client.connect().await.unwrap();
             let called = timeout(PATIENCE, client.call_tool(name, asks(true))).await.unwrap();
             let problem = format!(
-                "tool {name:?} waited 0.2 s for its client's answer, and none came (option park_ttl)"
+                "tool {name:?} waited 0.2 s for its client's answer, and none came (option suspended_ttl)"
             );
             assert_eq!(called.unwrap_err().message, problem);
             let other = client.call_tool(name, asks(false)).await.unwrap();

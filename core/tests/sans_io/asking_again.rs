@@ -99,7 +99,7 @@ fn a_suspended_handler_asks_only_the_rejected_question_again() {
 
 #[test]
 fn rejected_answers_are_not_journaled_but_count_on_another_server() {
-    let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
+    let limits = RoundLimits { suspended_limit: 0, ..RoundLimits::default() };
     let (mut first, mut second) = (Server::with(limits), Server::with(limits));
     first.receive(&modern(1, &able(), &json!({})));
     let run = first.running();
@@ -129,7 +129,7 @@ fn rejected_answers_are_not_journaled_but_count_on_another_server() {
 
 #[test]
 fn a_round_without_the_answer_asks_again_and_does_not_count() {
-    let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
+    let limits = RoundLimits { suspended_limit: 0, ..RoundLimits::default() };
     let mut server = Server::with(limits);
     server.receive(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
     let mut run = server.running();
@@ -174,8 +174,8 @@ fn invalid_form_content_counts_as_an_attempt() {
     }
     assert_eq!(received(&mut server), Err(too_often.clone()));
     finish(&mut server, &run);
-    for park_limit in [0, 9] {
-        let mut server = Server::with(RoundLimits { park_limit, ..RoundLimits::default() });
+    for suspended_limit in [0, 9] {
+        let mut server = Server::with(RoundLimits { suspended_limit, ..RoundLimits::default() });
         server.receive(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
         let mut run = server.running();
         server.handle(ask(&run, 0, "sure"));
@@ -185,13 +185,13 @@ fn invalid_form_content_counts_as_an_attempt() {
         for id in 2..4 {
             let round = state(&mut server, &["sure"]);
             server.receive(&retry(id, &round, &json!({"sure": unfit})));
-            if park_limit == 0 {
+            if suspended_limit == 0 {
                 run = server.running();
                 server.handle(ask(&run, 0, "sure"));
                 server.handle(waits(&run));
             }
         }
-        assert_eq!(received(&mut server), Err(too_often.clone()), "{park_limit}");
+        assert_eq!(received(&mut server), Err(too_often.clone()), "{suspended_limit}");
         finish(&mut server, &run);
     }
 }

@@ -62,7 +62,7 @@ fn a_malformed_response_settles_its_question() {
 #[test]
 fn two_questions_with_one_key_are_an_error_on_every_run() {
     const MISTAKE: &str = "two questions have the key \"k\": give each a key of its own";
-    let mut server = Server::with(RoundLimits { park_limit: 0, ..RoundLimits::default() });
+    let mut server = Server::with(RoundLimits { suspended_limit: 0, ..RoundLimits::default() });
     let (_, first) = asked(&mut server, 1, "tool", &["k"]);
     for is_answered in [true, false] {
         let responses = if is_answered { json!({"k": yes()}) } else { json!({}) };

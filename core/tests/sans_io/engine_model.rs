@@ -38,7 +38,7 @@ use crate::support::{
     kept,
 };
 
-const PARK_TTL: Duration = Duration::from_secs(20);
+const SUSPENDED_TTL: Duration = Duration::from_secs(20);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
@@ -109,9 +109,9 @@ impl Model {
     fn new(limit: usize) -> Self {
         let now = Instant::now();
         let rounds = RoundLimits {
-            park_limit: limit,
-            park_threads: 1,
-            park_ttl: PARK_TTL,
+            suspended_limit: limit,
+            suspended_threads: 1,
+            suspended_ttl: SUSPENDED_TTL,
             ..RoundLimits::default()
         };
         let config = EndpointConfig::default();
@@ -202,7 +202,7 @@ impl Model {
     fn settle(&mut self) {
         // Clients that are asked and do not answer are waited for so long, and those in line after them as well.
         for _ in 0..8 {
-            self.advance(PARK_TTL + Duration::from_secs(20));
+            self.advance(SUSPENDED_TTL + Duration::from_secs(20));
             while let Some(run) = self.runs.first().copied() {
                 self.finish(run, Outcome::Text);
             }

@@ -109,11 +109,11 @@ fn a_handler_of_notifications_waits_no_longer_than_a_call() {
     let answer = json!({"roots": []});
     server.receive(&json!({"jsonrpc": "2.0", "id": first["id"], "result": answer}));
     assert_eq!(server.answered.pop(), Some(Ok(answer)));
-    let limit = RoundLimits::default().park_ttl;
+    let limit = RoundLimits::default().suspended_ttl;
     assert_eq!(server.deadline(), Some(server.now + limit));
     server.now += limit;
     server.handle(Input::Tick);
-    let problem = "the client gave no answer for 300 s (option park_ttl)";
+    let problem = "the client gave no answer for 300 s (option suspended_ttl)";
     assert_eq!(server.answered, [Err(problem.into())]);
     assert!(server.cancelled.is_empty(), "it may go on without");
     server.done(&run, Ok(Reply::Nothing));

@@ -68,7 +68,7 @@ fn in_test_mode_a_restarted_server_opens_earlier_states() {
         let mut before = test_server(1, first);
         before.receive(&modern(1, &able(), &json!({})));
         let state = asked(&mut before, "a");
-        assert!(before.cancelled.is_empty(), "it is parked");
+        assert!(before.cancelled.is_empty(), "it is suspended");
         let mut after = test_server(2, next);
         after.receive(&retry(2, &state, "a"));
         assert_eq!(after.runs.len(), usize::from(opens));

@@ -1,5 +1,5 @@
 //! Handlers that wait for answers to requests (before 2026-07-28): their timeout is suspended, their concurrency slot is
-//! free, and the wait is limited. `parking.rs` tests the same for the modern era.
+//! free, and the wait is limited. `suspension.rs` tests the same for the modern era.
 
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn waiting_ends_after_the_time_to_live_of_suspended_handlers() {
         let (run, ids) = asked(&mut server, 1, tool, &["a", "b"]);
         answer(&mut server, &ids[0]);
         assert_eq!(server.answered.len(), 1, "what is known is told");
-        server.now += limits.park_ttl.checked_sub(Duration::from_secs(1)).unwrap();
+        server.now += limits.suspended_ttl.checked_sub(Duration::from_secs(1)).unwrap();
         server.handle(Input::Tick);
         assert!(server.sent.is_empty());
         wait(&mut server, 1);
@@ -169,7 +169,7 @@ fn waiting_ends_after_the_time_to_live_of_suspended_handlers() {
         assert_eq!(withdrawn["params"]["requestId"], ids[1]);
         let said = server.next_sent();
         let problem = format!(
-            "tool {tool:?} waited 300 s for its client's answer, and none came (option park_ttl)"
+            "tool {tool:?} waited 300 s for its client's answer, and none came (option suspended_ttl)"
         );
         assert_eq!(text(&said), (1, &*problem));
         assert_eq!(said["result"]["isError"], true);
@@ -335,7 +335,7 @@ fn unanswered_returned_questions_expire() {
                 wait(&mut server, 300);
                 assert_eq!(server.next_sent()["method"], "notifications/cancelled");
                 let said = server.next_sent();
-                assert!(text(&said).1.contains("(option park_ttl)"), "{said}");
+                assert!(text(&said).1.contains("(option suspended_ttl)"), "{said}");
             }
             "cancelled" => {
                 cancel(&mut server, 1);

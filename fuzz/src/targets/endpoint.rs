@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::{
     script::{Ledger, check_frame, epoch, number, pick, span, steps},
-    server::{Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
+    server::{Host, HostInput, SUSPENDED_LIMIT, SUSPENDED_THREADS, components},
 };
 
 pub(super) const SEEDS: &[&str] = &[
@@ -204,9 +204,9 @@ impl Run {
             "{bytes} of {}",
             self.sent
         );
-        assert!(suspended <= PARK_LIMIT, "{suspended} suspended");
+        assert!(suspended <= SUSPENDED_LIMIT, "{suspended} suspended");
         assert!(
-            suspended_threads <= PARK_THREADS,
+            suspended_threads <= SUSPENDED_THREADS,
             "{suspended_threads} threads of suspended handlers"
         );
     }

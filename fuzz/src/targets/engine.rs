@@ -13,7 +13,7 @@ use gudgeon::{
 
 use crate::{
     script::{Ledger, check_frame, epoch, span, steps},
-    server::{Host, HostInput, PARK_LIMIT, PARK_THREADS, components},
+    server::{Host, HostInput, SUSPENDED_LIMIT, SUSPENDED_THREADS, components},
 };
 
 pub(super) const SEEDS: &[&str] = &[
@@ -122,9 +122,9 @@ impl Run {
             "{requests} requests, {notifications} notifications"
         );
         assert!(bytes <= self.sent + 1_000 * self.frames, "{bytes} bytes of {} sent", self.sent);
-        assert!(suspended <= PARK_LIMIT, "{suspended} suspended");
+        assert!(suspended <= SUSPENDED_LIMIT, "{suspended} suspended");
         assert!(
-            suspended_threads <= PARK_THREADS,
+            suspended_threads <= SUSPENDED_THREADS,
             "{suspended_threads} threads of suspended handlers"
         );
     }

@@ -77,12 +77,12 @@ export interface ServerOptions<L = unknown> {
    * The number of handlers that may be suspended until a later request brings their answers (2026-07-28); 0 for none. Beyond
    * the limit the oldest are discarded, and run again from their start when the answers arrive. Default: 1,000.
    */
-  parkLimit?: number | undefined;
+  suspendedLimit?: number | undefined;
   /**
    * Milliseconds for which a handler waits for its client's answer before it is discarded. Before 2026-07-28 its call then
    * fails; from 2026-07-28 the handler runs again from its start when the answer arrives. Default: 300,000.
    */
-  parkTtlMs?: number | undefined;
+  suspendedTtlMs?: number | undefined;
   /** Milliseconds within which a client must return a `requestState`. Default: 900,000. */
   stateTtlMs?: number | undefined;
   /** The number of native threads for input, output and the protocol, for each address that the server listens at. Default: 1. */
@@ -151,7 +151,7 @@ interface Options {
   tags?: readonly string[] | undefined;
   /**
    * Milliseconds after which a call is cancelled and answered with an error. The time during which the handler waits for its
-   * client's answer does not count (`parkTtlMs` limits that). Default: no limit.
+   * client's answer does not count (`suspendedTtlMs` limits that). Default: no limit.
    */
   timeoutMs?: number | undefined;
   /** The scopes that a caller over HTTP needs to use it, beside those of the server's methods. Default: none. */

@@ -39,8 +39,8 @@ tool enabled 1 | must be True or False | must be true or false
 tool meta [] | must be a mapping | must be an object
 resource size -1 | must be a number of bytes
 server title 7 | must be a string
-server park_limit -1 | must be an integer, or 0 for none
-server park_ttl 0 | must be a number of seconds above 0 | must be a number of milliseconds above 0
+server suspended_limit -1 | must be an integer, or 0 for none
+server suspended_ttl 0 | must be a number of seconds above 0 | must be a number of milliseconds above 0
 server website_url "x" | must be a URL such as "https://example.org"
 client timeout 0 | must be a number of seconds above 0, or None for no limit | must be a number of milliseconds above 0, or Infinity for no limit
 client on_log 1 | must be a function

@@ -294,7 +294,7 @@ fn a_handler_stopped_by_its_own_shell_is_replayed() {
 
 #[test]
 fn a_question_that_changed_is_asked_again() {
-    let mut server = Server::with(RoundLimits { park_limit: 0, ..RoundLimits::default() });
+    let mut server = Server::with(RoundLimits { suspended_limit: 0, ..RoundLimits::default() });
     let (_, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
     server.receive(&retry(2, "tool", &state_of_a, &json!({"a": yes()})));
     let run = server.running();

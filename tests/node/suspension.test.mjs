@@ -46,7 +46,7 @@ describe("a handler waits", () => {
     });
   });
 
-  for (const [where, options, runs] of [["where it waits", {}, 1], ["where it runs again", { parkLimit: 0 }, 2]]) {
+  for (const [where, options, runs] of [["where it waits", {}, 1], ["where it runs again", { suspendedLimit: 0 }, 2]]) {
     test(`only for the principal that began it, ${where}`, () => {
       const { app, seen } = deleting(options);
       const round = (subject, rest) => {
@@ -164,7 +164,7 @@ test("every outcome of tryElicit", async () => {
 
 describe("a handler that has to leave is stopped", () => {
   test("by the oldest's turn, when too many wait", () => {
-    const { app, seen } = deleting({ parkLimit: 1 });
+    const { app, seen } = deleting({ suspendedLimit: 1 });
     return using([app], async (client) => {
       const oldest = await firstRound(client);
       await firstRound(client);
@@ -179,7 +179,7 @@ describe("a handler that has to leave is stopped", () => {
   });
 
   test("when its time is over", () => {
-    const { app, seen } = deleting({ parkTtlMs: 60 });
+    const { app, seen } = deleting({ suspendedTtlMs: 60 });
     return using([app], async (client) => {
       const round = await firstRound(client);
       await seen.unwound;
@@ -205,9 +205,9 @@ describe("a handler that has to leave is stopped", () => {
 describe("what can't be meant is refused", () => {
   test("options of the server", () => {
     for (const [options, message] of [
-      [{ parkLimit: -1 }, 'new Server("x"): parkLimit must be an integer, or 0 for none, not -1'],
-      [{ parkLimit: 1.5 }, 'new Server("x"): parkLimit must be an integer, or 0 for none, not 1.5'],
-      [{ parkTtlMs: 0 }, 'new Server("x"): parkTtlMs must be a number of milliseconds above 0, not 0'],
+      [{ suspendedLimit: -1 }, 'new Server("x"): suspendedLimit must be an integer, or 0 for none, not -1'],
+      [{ suspendedLimit: 1.5 }, 'new Server("x"): suspendedLimit must be an integer, or 0 for none, not 1.5'],
+      [{ suspendedTtlMs: 0 }, 'new Server("x"): suspendedTtlMs must be a number of milliseconds above 0, not 0'],
       [{ stateTtlMs: "5m" }, 'new Server("x"): stateTtlMs must be a number of milliseconds above 0, not "5m"'],
       [{ maxRequestState: 0 }, 'new Server("x"): maxRequestState must be a number of bytes, an integer from 1, not 0'],
       [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
@@ -216,7 +216,7 @@ describe("what can't be meant is refused", () => {
     ]) {
       assert.throws(() => new Server("x", options), { name: "TypeError", message });
     }
-    new Server("x", { parkTtlMs: Number.MAX_VALUE, stateTtlMs: Number.MAX_VALUE, requestStateKeys: [] });
+    new Server("x", { suspendedTtlMs: Number.MAX_VALUE, stateTtlMs: Number.MAX_VALUE, requestStateKeys: [] });
   });
 
   test("options of a tool", () => {

@@ -67,7 +67,7 @@ describe("a handler that has to leave is stopped", () => {
     ["in a mount", (app, use) => closing(app, () => withMount("node:http", app, (url) => using([url], use)))],
   ]) {
     test(`when its time is over, ${where}`, () => {
-      const { app, seen } = deleting({ parkTtlMs: 60 });
+      const { app, seen } = deleting({ suspendedTtlMs: 60 });
       return serve(app, async (client) => {
         const round = await firstRound(client);
         await seen.unwound;

@@ -14,7 +14,7 @@ use crate::support::{asker, rounds};
 
 #[test]
 fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
-    let mut server = Server::with(RoundLimits { park_limit: 1, ..RoundLimits::default() });
+    let mut server = Server::with(RoundLimits { suspended_limit: 1, ..RoundLimits::default() });
     let (_, first) = asked(&mut server, 1, "forbids", &["a"]);
     server.receive(&call(2, "forbids", &json!({})));
     let run = server.running();
@@ -34,7 +34,7 @@ fn with_a_full_table_a_tool_that_forbids_replay_can_not_ask() {
 
 #[test]
 fn threads_of_tools_that_forbid_replay_are_limited() {
-    let mut server = Server::with(RoundLimits { park_threads: 1, ..RoundLimits::default() });
+    let mut server = Server::with(RoundLimits { suspended_threads: 1, ..RoundLimits::default() });
     let blocking = |server: &mut Server, id, tool| {
         server.receive(&call(id, tool, &json!({})));
         let run = server.running();
@@ -61,8 +61,11 @@ fn threads_of_tools_that_forbid_replay_are_limited() {
 
 #[test]
 fn overlong_durations_mean_no_limit() {
-    let limits =
-        RoundLimits { state_ttl: Duration::MAX, park_ttl: Duration::MAX, ..RoundLimits::default() };
+    let limits = RoundLimits {
+        state_ttl: Duration::MAX,
+        suspended_ttl: Duration::MAX,
+        ..RoundLimits::default()
+    };
     let mut server = Server::with(limits);
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
     server.receive(&retry(2, "tool", &state, &json!({"a": yes()})));
@@ -73,7 +76,7 @@ fn overlong_durations_mean_no_limit() {
 
 #[test]
 fn the_oldest_suspended_handler_is_evicted_for_the_newest() {
-    let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
+    let limits = RoundLimits { suspended_limit: 3, suspended_threads: 1, ..RoundLimits::default() };
     let mut server = Server::with(limits);
     let mut calls = Vec::new();
     for id in 1..=4 {
@@ -105,11 +108,11 @@ fn handlers_that_hold_threads_are_limited() {
         server.handle(Input::Handler(run.id, HandlerEvent::Waits { blocks: true }));
         states.push(state(&mut server, &["a"]));
     }
-    assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);
+    assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().suspended_threads);
     for (id, state) in (1_000..).zip(&states) {
         server.receive(&retry(id, "tool", state, &json!({"a": yes()})));
     }
-    assert_eq!(server.resumed.len(), RoundLimits::default().park_threads);
+    assert_eq!(server.resumed.len(), RoundLimits::default().suspended_threads);
     assert_eq!(server.resumed.len() + server.runs.len(), 1_000);
 }
 
@@ -132,8 +135,8 @@ fn suspension_ends_after_its_time_to_live() {
     let mut server = Server::new();
     let limits = RoundLimits::default();
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
-    assert_eq!(server.service.deadline(), Some(server.now + limits.park_ttl));
-    server.now += limits.park_ttl;
+    assert_eq!(server.service.deadline(), Some(server.now + limits.suspended_ttl));
+    server.now += limits.suspended_ttl;
     server.handle(Input::Tick);
     assert_eq!(server.cancelled, [run.id]);
     // Its later messages are dropped.

@@ -27,7 +27,7 @@ from rounds import (
     yes,
 )
 
-# ── parked ───────────────────────────────────────────────────────────────────────────────────────────
+# ── suspended ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", [*BOTH, "order_in_place", "order_on_worker", "order_once", "order_sync_once"])
@@ -147,7 +147,7 @@ def test_what_is_known_of_the_request_follows_it() -> None:
 
 @pytest.mark.parametrize("name, left", [("order", "CancelledError"), ("order_sync", "Abandoned")])
 def test_the_oldest_leaves_in_good_order_and_runs_again(name: str, left: str) -> None:
-    with served("memory", park_limit=1) as client:
+    with served("memory", suspended_limit=1) as client:
         one, two = begin(client, name), begin(client, name)
         until(client, "begun", "begun", f"left by {left}")
         two = go_on(client, name, two)
@@ -159,7 +159,7 @@ def test_the_oldest_leaves_in_good_order_and_runs_again(name: str, left: str) ->
 
 @pytest.mark.parametrize("name, left", [("order", "CancelledError"), ("order_sync", "Abandoned")])
 def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(name: str, left: str) -> None:
-    with served("memory", park_ttl=0.05) as client:
+    with served("memory", suspended_ttl=0.05) as client:
         state = begin(client, name)
         until(client, "begun", f"left by {left}")
         both = {"elicit-1": yes("Ada"), "elicit-2": yes("red")}
@@ -168,7 +168,7 @@ def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(name:
 
 @pytest.mark.parametrize("form", ["waits", "waits_sync", "waits_on_worker"])
 def test_a_handler_leaves_in_time_also_when_nobody_says_anything(form: str) -> None:
-    app: Server[Any] = Server("asks", park_ttl=0.2)
+    app: Server[Any] = Server("asks", suspended_ttl=0.2)
     left = threading.Event()
 
     @app.tool
@@ -191,7 +191,7 @@ def test_a_handler_leaves_in_time_also_when_nobody_says_anything(form: str) -> N
         assert left.wait(60)
 
 
-@pytest.mark.parametrize("options", [{"park_limit": 0}, {"park_threads": 0}], ids=lambda it: next(iter(it)))
+@pytest.mark.parametrize("options", [{"suspended_limit": 0}, {"suspended_threads": 0}], ids=lambda it: next(iter(it)))
 def test_without_room_every_round_is_a_run_of_its_own(options: dict[str, Any]) -> None:
     with served("memory", **options) as client:
         assert client.call_tool("order_sync").text == "Ada likes red"
@@ -220,7 +220,7 @@ def test_two_hundred_def_handlers_wait() -> None:
 
 
 def test_handlers_that_wait_leave_the_workers_to_others() -> None:
-    with served("memory", threads=1, park_threads=8) as client:
+    with served("memory", threads=1, suspended_threads=8) as client:
         states = [begin(client, "order_on_worker") for _ in range(8)]
         assert events(client) == ["begun"] * 8
         for state in reversed(states):
@@ -230,7 +230,7 @@ def test_handlers_that_wait_leave_the_workers_to_others() -> None:
 
 
 def test_what_a_handler_depends_on_is_cleaned_up_when_it_leaves() -> None:
-    app: Server[Any] = Server("asks", park_limit=0)
+    app: Server[Any] = Server("asks", suspended_limit=0)
     happened: list[str] = []
 
     def shelf() -> Iterator[str]:
@@ -287,7 +287,7 @@ def test_who_waits_when_the_server_ends_leaves_in_good_order() -> None:
 
 
 def test_who_asks_on_its_way_out_is_not_kept() -> None:
-    app: Server[Any] = Server("asks", park_limit=0)
+    app: Server[Any] = Server("asks", suspended_limit=0)
     left: list[str] = []
 
     @app.tool
@@ -370,7 +370,7 @@ def test_handlers_of_a_loop_that_is_gone_run_again_on_the_next(name: str) -> Non
 
 
 def test_a_def_handler_behind_middleware_waits_and_leaves_like_any_other() -> None:
-    app = make(threads=1, park_threads=2)
+    app = make(threads=1, suspended_threads=2)
 
     @app.middleware
     async def around(request: Any, following: Any) -> Any:
@@ -405,7 +405,7 @@ def test_a_retry_that_comes_twice_joins_the_first() -> None:
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("options", [{}, {"park_limit": 0}], ids=["parked", "replayed"])
+@pytest.mark.parametrize("options", [{}, {"suspended_limit": 0}], ids=["suspended", "replayed"])
 def test_prompts_and_resources_ask_in_every_era(revision: str, options: dict[str, Any]) -> None:
     with SyncClient(make(**options), revision=revision, on_elicit=said) as client:
         for name in ("greet", "greet_sync"):

@@ -31,7 +31,7 @@ def test_a_handler_that_asks_goes_on_from_that_line(way: str, name: str) -> None
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_oldest_leaves_in_good_order_and_runs_again(way: str) -> None:
-    with served(way, park_limit=1) as client:
+    with served(way, suspended_limit=1) as client:
         one, two = begin(client, "order"), begin(client, "order_sync")
         until(client, "begun", "begun", "left by CancelledError")
         two = go_on(client, "order_sync", two)
@@ -42,7 +42,7 @@ def test_the_oldest_leaves_in_good_order_and_runs_again(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_handlers_leave_in_time_also_when_nobody_says_anything(way: str) -> None:
-    app: Server[Any] = Server("asks", park_ttl=0.2)
+    app: Server[Any] = Server("asks", suspended_ttl=0.2)
     left = threading.Semaphore(0)
 
     @app.tool
