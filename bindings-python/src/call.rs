@@ -415,7 +415,7 @@ impl Slot {
 
     fn answer(&self, py: Python<'_>, result: PyResult<Bound<'_, PyAny>>) {
         if !self.answered.swap(true, Ordering::AcqRel) {
-            if self.stream.is_another_processes() {
+            if self.stream.is_forked_copy() {
                 return forks::leave_unless_cancelled(py, &result);
             }
             let outcome = convert::outcome(py, result, &self.run.handler.expose);
@@ -442,7 +442,7 @@ impl Slot {
 impl Slot {
     /// Reports that the handler ended without an answer.
     pub(crate) fn give_up(&self) {
-        if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
+        if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_forked_copy() {
             self.stream.asyncio_queue.finished(self.key);
             self.stream.done(&self.run, Failure::Cancelled.into());
             self.stream.server.try_flush();

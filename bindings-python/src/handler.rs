@@ -16,7 +16,7 @@ const QUICK: Duration = Duration::from_micros(500);
 /// The duration from which on a handler is considered slow and moved to a worker.
 const SLOW: Duration = Duration::from_millis(5);
 /// The number of quick calls in a row after which a slow handler is considered quick again.
-const REFORMED: u32 = 64;
+const QUICK_CALLS_TO_RECOVER: u32 = 64;
 
 /// A handler as the core stores it.
 pub(crate) type Handler = Arc<PyHandler>;
@@ -109,7 +109,7 @@ impl PyHandler {
         self.stalled.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn came_back(&self) {
+    pub(crate) fn record_return(&self) {
         self.stalled.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -124,7 +124,7 @@ impl PyHandler {
         } else if self.slow.load(Ordering::Relaxed) {
             let row = if quick { self.quick_in_a_row.load(Ordering::Relaxed) + 1 } else { 0 };
             self.quick_in_a_row.store(row, Ordering::Relaxed);
-            self.slow.store(row < REFORMED, Ordering::Relaxed);
+            self.slow.store(row < QUICK_CALLS_TO_RECOVER, Ordering::Relaxed);
         }
     }
 }

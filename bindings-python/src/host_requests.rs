@@ -49,7 +49,7 @@ impl Stream {
         let result = self.copied_context(py).and_then(|context| {
             calling::call_method(&context, pyo3::intern!(py, "run"), (job.handler.inner(), raw))
         });
-        if self.is_another_processes() {
+        if self.is_forked_copy() {
             forks::leave(py, &result);
         }
         job.handler.took(start.elapsed());

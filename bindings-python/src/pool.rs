@@ -338,7 +338,7 @@ impl Stream {
                     }
                     next = self.next_inline(epoch);
                     if matches!(next, Next::Lost) {
-                        task.handler().came_back();
+                        task.handler().record_return();
                     }
                 }
                 next
@@ -391,7 +391,7 @@ impl Stream {
         }
         let start = Instant::now();
         let result = self.enter(py, run);
-        if self.is_another_processes() {
+        if self.is_forked_copy() {
             forks::leave(py, &result);
         }
         run.handler.took(start.elapsed());
@@ -427,7 +427,7 @@ impl Stream {
         let context = deferred.context.bind(py);
         let result =
             calling::call_method(context, run, (deferred.handler.inner(), raw, &deferred.call));
-        if self.is_another_processes() {
+        if self.is_forked_copy() {
             forks::leave(py, &result);
         }
         deferred.handler.took(start.elapsed());

@@ -150,11 +150,11 @@ impl Serving {
 
     /// Returns whether `async def` handlers run, so that the watching thread must go on; otherwise `watch()` wakes it.
     fn is_to_be_watched(&self) -> bool {
-        !self.stream.is_another_processes() && self.stream.asyncio_queue.is_to_be_watched()
+        !self.stream.is_forked_copy() && self.stream.asyncio_queue.is_to_be_watched()
     }
 
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
-        if self.stream.is_another_processes() {
+        if self.stream.is_forked_copy() {
             return Ok(());
         }
         self.stream.asyncio_queue.settle(py, &self.stream)
@@ -165,14 +165,14 @@ impl Serving {
     }
 
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
-        if self.stream.is_another_processes() {
+        if self.stream.is_forked_copy() {
             return Ok(());
         }
         self.stream.asyncio_queue.drain(py, &self.stream)
     }
 
     fn flush(&self) {
-        if !self.stream.is_another_processes() {
+        if !self.stream.is_forked_copy() {
             self.stream.asyncio_queue.flush(&self.stream);
         }
     }
@@ -184,14 +184,14 @@ impl Serving {
 
     /// Reads nothing more; calls in flight continue.
     fn end(&self) {
-        if !self.stream.is_another_processes() {
+        if !self.stream.is_forked_copy() {
             self.stream.wind_down();
         }
     }
 
     /// Cancels everything in flight: handlers are cancelled, and nothing more is answered.
     fn cancel(&self, py: Python<'_>) {
-        if self.stream.is_another_processes() {
+        if self.stream.is_forked_copy() {
             return;
         }
         py.detach(|| {
@@ -206,7 +206,7 @@ impl Serving {
 
     /// Writes queued frames and releases the threads. Returns `true` if all have ended within this many seconds.
     fn stop(&self, py: Python<'_>, timeout: f64) -> bool {
-        if self.stream.is_another_processes() {
+        if self.stream.is_forked_copy() {
             return true;
         }
         py.detach(|| {
@@ -250,7 +250,7 @@ pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
             lock(&OPEN).drain(..).filter_map(|stream| stream.upgrade()).collect();
         // Streams of a parent process can't be waited for after a fork.
         let (open, others): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|stream| !stream.is_another_processes());
+            open.into_iter().partition(|stream| !stream.is_forked_copy());
         std::mem::forget(others);
         let deadline = Instant::now() + seconds(timeout);
         for stream in &open {

@@ -255,7 +255,7 @@ impl Stream {
     }
 
     /// Returns `true` in a fork of the process that serves the stream.
-    pub(crate) fn is_another_processes(&self) -> bool {
+    pub(crate) fn is_forked_copy(&self) -> bool {
         self.process != forks::generation()
     }
 

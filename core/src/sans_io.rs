@@ -73,7 +73,7 @@ pub use crate::{
     schema::SchemaProfile,
     session::{
         asking::{AnotherQuestion, Answers, Journal},
-        client::{Change, Spoken},
+        client::{Change, NegotiatedProtocol},
         server::{CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
     },
 };

@@ -39,7 +39,7 @@ use crate::failure::Failure;
 pub use check::Severity;
 
 /// The time for a response of a server that has answered nothing so far.
-const HOPELESS: Duration = Duration::from_secs(3);
+const UNRESPONSIVE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The options of an examination.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Examination {
 
 /// The outcomes of the handshakes in all revisions.
 #[derive(Debug, Default)]
-struct Greeted {
+struct Handshakes {
     sessions: Vec<Session>,
     unanswered: Vec<Unanswered>,
     /// The head of the response with status 401.
@@ -63,7 +63,7 @@ struct Greeted {
     offered: Option<String>,
 }
 
-impl Greeted {
+impl Handshakes {
     /// Returns whether every POST was refused with a status that servers over HTTP+SSE give.
     fn refuses_posts(&self) -> bool {
         let mut unanswered = self.unanswered.iter();
@@ -110,22 +110,22 @@ impl Examination {
     /// Runs all checks. Errors if the server can't be started or reached at all.
     pub async fn run(mut self) -> Result<Report, Failure> {
         let mut report = Report::default();
-        let mut greeted = self.greet(&mut report).await?;
+        let mut handshakes = self.greet(&mut report).await?;
         let mut is_sse = Ok(false);
         if let Server::Address(address) = &self.server
-            && greeted.refuses_posts()
+            && handshakes.refuses_posts()
         {
             is_sse = sse::detect(address, self.limits).await;
             // A server over Streamable HTTP may refuse a message that it can't read, and still open streams.
-            if greeted.unanswered.iter().any(|attempt| attempt.status == Some(400)) {
+            if handshakes.unanswered.iter().any(|attempt| attempt.status == Some(400)) {
                 is_sse = is_sse.or(Ok(false));
             }
             if is_sse == Ok(true) {
                 self.server = Server::Sse(address.clone());
-                greeted = self.greet(&mut report).await?;
+                handshakes = self.greet(&mut report).await?;
             }
         }
-        let Greeted { mut sessions, unanswered, protected, offered } = greeted;
+        let Handshakes { mut sessions, unanswered, protected, offered } = handshakes;
         sessions.sort_by_key(|session| session.revision);
         report.revisions = sessions.iter().map(|session| session.revision).collect();
         report.is_only_modern =
@@ -157,8 +157,8 @@ impl Examination {
     }
 
     /// Opens a session in each revision that the server speaks.
-    async fn greet(&mut self, report: &mut Report) -> Result<Greeted, Failure> {
-        let mut greeted = Greeted::default();
+    async fn greet(&mut self, report: &mut Report) -> Result<Handshakes, Failure> {
+        let mut handshakes = Handshakes::default();
         // The newest revision with a session comes first: servers of both eras answer it at once, others with an error.
         let newest = match self.server {
             Server::Sse(_) => Revision::LATEST_LEGACY,
@@ -171,21 +171,21 @@ impl Examination {
         order.sort_by_key(|revision| *revision != Revision::LATEST_LEGACY);
         for revision in order {
             match handshake::open(&self.server, revision, self.limits, report).await? {
-                Opened::Session(session) => greeted.sessions.push(*session),
-                Opened::Other(version) => greeted.offered = version.or(greeted.offered),
+                Opened::Session(session) => handshakes.sessions.push(*session),
+                Opened::Other(version) => handshakes.offered = version.or(handshakes.offered),
                 Opened::None { observed, status } => {
-                    if greeted.sessions.is_empty() && observed == "no response" {
-                        self.limits.start = self.limits.start.min(HOPELESS);
+                    if handshakes.sessions.is_empty() && observed == "no response" {
+                        self.limits.start = self.limits.start.min(UNRESPONSIVE_TIMEOUT);
                     }
-                    greeted.unanswered.push(Unanswered { revision, observed, status });
+                    handshakes.unanswered.push(Unanswered { revision, observed, status });
                 }
-                Opened::Protected(head) => match &mut greeted.protected {
+                Opened::Protected(head) => match &mut handshakes.protected {
                     Some((_, revisions)) => revisions.push(revision),
-                    None => greeted.protected = Some((head, vec![revision])),
+                    None => handshakes.protected = Some((head, vec![revision])),
                 },
             }
         }
-        Ok(greeted)
+        Ok(handshakes)
     }
 
     /// Runs the checks of one revision. A server that does not answer any more after an area is started again.

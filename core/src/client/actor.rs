@@ -304,7 +304,7 @@ impl Actor {
                 Output::Acknowledged(listen, kept) => {
                     self.handle_subscriptions(subscriptions::Input::Acknowledged(listen, kept));
                 }
-                Output::Told(listen, change) => {
+                Output::ChangeNotified(listen, change) => {
                     self.handle_subscriptions(subscriptions::Input::Changed(listen, change));
                 }
                 Output::Renewed => self.renewed(),

@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     peer::{KnownTools, ListedTools},
     protocol::{Method, Raw, Revision},
-    session::client::Spoken,
+    session::client::NegotiatedProtocol,
     transport::{messages::Arrival, network::Network, sign_in::Authorizer},
 };
 
@@ -95,7 +95,7 @@ impl Relay {
         // A revision that is not known gets the error that belongs to it from the server.
         let named = sent.params.and_then(|params| params.meta?.version);
         let revision = named.map(|version| Revision::parse(&version).unwrap_or(Revision::LATEST));
-        let spoken = Spoken::new(revision.unwrap_or(self.revision), None);
+        let spoken = NegotiatedProtocol::new(revision.unwrap_or(self.revision), None);
         self.wire.send(message, spoken);
     }
 

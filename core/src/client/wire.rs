@@ -8,7 +8,7 @@ use super::message_log::MessageLog;
 use crate::{
     error::Error,
     framing::Frame,
-    session::client::{ClientSession, Input, Spoken},
+    session::client::{ClientSession, Input, NegotiatedProtocol},
     transport::{
         Link,
         http::client::{HttpWire, Mirror, SessionId},
@@ -47,7 +47,7 @@ impl Wire {
         Self::Lines(reader, writer)
     }
 
-    pub(super) fn send(&mut self, frame: Vec<u8>, spoken: Spoken) {
+    pub(super) fn send(&mut self, frame: Vec<u8>, spoken: NegotiatedProtocol) {
         match self {
             Self::Lines(_, writer) => writer.send(frame),
             Self::Messages(messages) => messages.writer.send(frame),

@@ -117,7 +117,7 @@ impl Engine {
         match start.job.result_builder.concurrency() {
             None => self.start(now, origin, start, None),
             Some((tool, limit)) => {
-                if self.lines.enter(&tool, limit, origin.call) {
+                if self.concurrency.enter(&tool, limit, origin.call) {
                     return self.start(now, origin, start, Some(tool));
                 }
                 let weight = start.weight();
@@ -127,13 +127,13 @@ impl Engine {
         }
     }
 
-    /// Starts a handler. `turn`: the tool whose limit it counts against.
+    /// Starts a handler. `slot`: the tool whose limit it counts against.
     pub(super) fn start(
         &mut self,
         now: Instant,
         origin: Origin,
         start: Start,
-        turn: Option<String>,
+        slot: Option<String>,
     ) {
         let weight = start.weight();
         let Start { job, context, replay, read } = start;
@@ -141,7 +141,7 @@ impl Engine {
         let run = self.calls.begin_run(origin.call);
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
         let (wire, joined) = (context.wire(), Vec::new());
-        let running = Running { run, result_builder, turn, timeout, wire, replay, read, joined };
+        let running = Running { run, result_builder, slot, timeout, wire, replay, read, joined };
         self.calls.put(origin, weight, deadline, State::Running(running));
         self.effects.push_back(Effect::Run(Box::new(Run {
             id: run,
@@ -154,9 +154,9 @@ impl Engine {
     }
 
     /// Ends a run's place in the concurrency limit of its tool; the next queued call takes it.
-    pub(super) fn leave(&mut self, now: Instant, turn: Option<String>) {
-        let Some(tool) = turn else { return };
-        let Some(next) = self.lines.leave(&tool) else { return };
+    pub(super) fn leave(&mut self, now: Instant, slot: Option<String>) {
+        let Some(tool) = slot else { return };
+        let Some(next) = self.concurrency.leave(&tool) else { return };
         let Some(call) = self.calls.get(next) else { return self.leave(now, Some(tool)) };
         let origin = call.origin(next);
         match self.calls.remove(next).map(|call| (call.weight, call.state)) {

@@ -34,7 +34,7 @@ impl Engine {
             State::Queued(queued) => match *queued {
                 Queued::Start(start) => {
                     if let Some((tool, _)) = start.job.result_builder.concurrency() {
-                        self.lines.forget(&tool, id);
+                        self.concurrency.forget(&tool, id);
                     }
                 }
                 Queued::Answered(suspended) => {
@@ -113,7 +113,7 @@ impl Engine {
         self.stop(running.run);
         let answer = Err(fault);
         self.deliver_answer(now, origin.call, &mut running, &answer);
-        self.leave(now, running.turn);
+        self.leave(now, running.slot);
         origin.deliver(CallEvent::Answered(answer))
     }
 
@@ -131,7 +131,7 @@ impl Engine {
             self.calls.put(next, weight, deadline, State::Running(running));
         } else {
             self.end(&running);
-            self.leave(now, running.turn);
+            self.leave(now, running.slot);
         }
     }
 

@@ -155,14 +155,14 @@ impl Engine {
         let answer = match resolved {
             Ok(Resolution::Answer(answer)) => answer,
             Ok(Resolution::Listen(filter)) => {
-                self.leave(now, running.turn);
+                self.leave(now, running.slot);
                 return Some(origin.deliver(CallEvent::Listening(filter)));
             }
             Err(failure) => Err(self.fault(&running.result_builder, failure)),
         };
         self.check_meta(&running.result_builder, &answer);
         self.deliver_answer(now, call, &mut running, &answer);
-        self.leave(now, running.turn);
+        self.leave(now, running.slot);
         Some(origin.deliver(CallEvent::Answered(answer)))
     }
 
@@ -212,14 +212,14 @@ impl Engine {
             },
             State::AwaitingHost(..) | State::Joined(_) | State::Notified(_) => return None,
         };
-        running.turn = None;
+        running.slot = None;
         Some((origin, running))
     }
 
     /// Removes a suspended handler that has its answers from the queue of its tool.
     pub(super) fn leave_line(&mut self, call: CallId, running: &Running) {
         if let Some((tool, _)) = running.result_builder.concurrency() {
-            self.lines.forget(&tool, call);
+            self.concurrency.forget(&tool, call);
         }
     }
 

@@ -35,7 +35,8 @@ use std::{
 pub use self::call::Load;
 pub(crate) use self::peer::{PeerLoad, PeerSession, Pump};
 use self::{
-    call::CallTable, concurrency::Lines, read_cache::ReadCache, rounds::Rounds, sealing::Sealing,
+    call::CallTable, concurrency::ConcurrencyLimits, read_cache::ReadCache, rounds::Rounds,
+    sealing::Sealing,
 };
 pub use self::{
     computation::{Computation, Computed, MAX_UNDER_LOCK},
@@ -125,7 +126,7 @@ pub(crate) struct LateAnswer {
 pub(crate) struct Engine {
     components: Arc<Components>,
     calls: CallTable,
-    lines: Lines,
+    concurrency: ConcurrencyLimits,
     rounds: Rounds,
     read_cache: ReadCache,
     sealing: Sealing,
@@ -150,7 +151,7 @@ impl Engine {
             ),
             components,
             calls: CallTable::default(),
-            lines: Lines::default(),
+            concurrency: ConcurrencyLimits::default(),
             rounds: Rounds::default(),
             read_cache: ReadCache::default(),
             test_mode: start.test_mode,
@@ -207,7 +208,7 @@ impl Engine {
 
     /// Returns whether nothing of any call is kept.
     pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.lines.is_empty() && self.rounds.is_empty()
+        self.calls.is_empty() && self.concurrency.is_empty() && self.rounds.is_empty()
     }
 
     /// Returns whether so much is unanswered that a shell should stop reading.

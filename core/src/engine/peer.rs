@@ -180,7 +180,7 @@ impl PeerSession {
                 Output::Report(text) => pump.engine.log(Effect::Report(text)),
                 Output::Detail(text) => pump.engine.log(Effect::Detail(text)),
                 Output::Notified { key, method, params, mut context } => {
-                    self.introduce(pump, &mut context);
+                    self.add_http_context(pump, &mut context);
                     self.notify(pump, key, &method, params, context);
                 }
             }
@@ -213,7 +213,7 @@ impl PeerSession {
     }
 
     /// Adds the parts of the context that the message does not contain.
-    fn introduce(&self, pump: &Pump<'_>, context: &mut CallContext) {
+    fn add_http_context(&self, pump: &Pump<'_>, context: &mut CallContext) {
         context.http = pump.facts.cloned();
         let (principal, remote) = match pump.facts {
             Some(facts) => (&facts.principal, facts.remote),
@@ -225,7 +225,7 @@ impl PeerSession {
 
     fn begin(&mut self, pump: &mut Pump<'_>, stream: u64, mut call: session::Call) {
         let (key, weight) = (call.key, call.context.weight);
-        self.introduce(pump, &mut call.context);
+        self.add_http_context(pump, &mut call.context);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
         if !matches!(event, CallEvent::Answered(_)) {
             self.requests.insert(key, Place { call: id, stream, weight });

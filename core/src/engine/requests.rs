@@ -40,7 +40,7 @@ impl Engine {
             },
             _ => return,
         };
-        let turn = suspended.running.turn.take();
+        let slot = suspended.running.slot.take();
         if let Wait::Requests(requests) = &mut suspended.wait {
             for (ask, outcome) in std::mem::take(&mut requests.held) {
                 self.answer(suspended.running.run, ask, outcome);
@@ -48,7 +48,7 @@ impl Engine {
         }
         let until = now.checked_add(self.limits().suspended_ttl);
         self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
-        self.leave(now, turn);
+        self.leave(now, slot);
     }
 
     /// Handles the answer to a request of a handler, which resumes with the last answer.
@@ -88,7 +88,7 @@ impl Engine {
         let Some((tool, limit)) = suspended.running.result_builder.concurrency() else {
             return self.go_on(now, origin, weight, *suspended, None);
         };
-        if self.lines.enter(&tool, limit, call) {
+        if self.concurrency.enter(&tool, limit, call) {
             return self.go_on(now, origin, weight, *suspended, Some(tool));
         }
         // Its client has done its part: the line has no time limit.
@@ -103,11 +103,11 @@ impl Engine {
         origin: Origin,
         weight: usize,
         suspended: Suspended,
-        turn: Option<String>,
+        slot: Option<String>,
     ) {
         let Suspended { mut running, left, wait } = suspended;
         let Wait::Requests(Requests { held, rerun }) = wait else { return };
-        running.turn = turn;
+        running.slot = slot;
         for (ask, outcome) in held {
             self.answer(running.run, ask, outcome);
         }

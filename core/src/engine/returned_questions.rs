@@ -46,7 +46,7 @@ impl Engine {
         let (origin, mut running) = self.take_running(call)?;
         let Some(mut replay) = running.replay.take() else {
             let round = asking::round(questions, &Answers::default(), None, running.wire);
-            self.leave(now, running.turn);
+            self.leave(now, running.slot);
             let fault = round.err().unwrap_or_else(nobody_to_ask);
             return Some(origin.deliver(CallEvent::Answered(Err(fault))));
         };
@@ -80,7 +80,7 @@ impl Engine {
         };
         running.replay = Some(replay);
         self.deliver_answer(now, call, &mut running, &answer);
-        self.leave(now, running.turn);
+        self.leave(now, running.slot);
         Some(origin.deliver(CallEvent::Answered(answer)))
     }
 
@@ -104,7 +104,7 @@ impl Engine {
             }
             Some(Step::Failed(fault)) => {
                 let Some((_, running)) = self.take_running(call) else { return CallEvent::Nothing };
-                self.leave(now, running.turn);
+                self.leave(now, running.slot);
                 CallEvent::Answered(Err(fault))
             }
         }
@@ -137,7 +137,7 @@ impl Engine {
         };
         replay.sent.clear();
         running.replay = Some(replay);
-        let turn = running.turn.take();
+        let slot = running.slot.take();
         // The next run has the whole timeout, as if the answers had come with another request.
         let left = running.timeout;
         let rerun = Some(Rerun { run, open });
@@ -145,7 +145,7 @@ impl Engine {
         let suspended = Suspended { running, left, wait };
         let until = now.checked_add(self.limits().suspended_ttl);
         self.calls.put(origin, weight, until, State::Suspended(Box::new(suspended)));
-        self.leave(now, turn);
+        self.leave(now, slot);
         CallEvent::Asks(asks)
     }
 

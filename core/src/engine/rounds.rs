@@ -136,11 +136,11 @@ impl Engine {
         let (weight, deadline) = (entry.weight, entry.deadline);
         let Some((origin, mut running)) = self.take_running(call) else { return };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
-        let turn = running.turn.take();
+        let slot = running.slot.take();
         let open = running.replay.as_mut().map(|replay| std::mem::take(&mut replay.asked));
         let round = Round { open: open.unwrap_or_default(), blocks, ..Round::default() };
         let answer = self.send_round(now, origin, weight, (running, left), round);
-        self.leave(now, turn);
+        self.leave(now, slot);
         self.answer_late(origin, answer);
     }
 
@@ -156,7 +156,7 @@ impl Engine {
         match suspended.running.result_builder.concurrency() {
             None => self.resume(now, origin, weight, suspended, context, None),
             Some((tool, limit)) => {
-                if self.lines.enter(&tool, limit, origin.call) {
+                if self.concurrency.enter(&tool, limit, origin.call) {
                     return self.resume(now, origin, weight, suspended, context, Some(tool));
                 }
                 let queued = Queued::Resumed(suspended, context);
@@ -173,11 +173,11 @@ impl Engine {
         weight: usize,
         suspended: Suspended,
         context: CallContext,
-        turn: Option<String>,
+        slot: Option<String>,
     ) {
         let Suspended { mut running, left, wait } = suspended;
         let (run, call) = (running.run, origin.call);
-        running.turn = turn;
+        running.slot = slot;
         let deadline = left.and_then(|left| now.checked_add(left));
         self.rebind(call, &mut running, context);
         self.calls.put(origin, weight, deadline, State::Running(running));

@@ -92,7 +92,7 @@ pub(super) struct Running {
     pub(super) run: RunId,
     pub(super) result_builder: ResultBuilder,
     /// The tool whose concurrency limit it counts against.
-    pub(super) turn: Option<String>,
+    pub(super) slot: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) wire: &'static Wire,
     /// `None` if the client can't be asked.

@@ -25,7 +25,7 @@ const TOO_HEAVY: &str =
     "the requests in flight are too long together: send this one again when some are answered";
 const TOO_MUCH_UNREAD: &str =
     "too many bytes of answers wait to be read: read them, and send this request again";
-const TOO_MANY_TOLD: &str =
+const NOTIFICATIONS_BUSY: &str =
     "too many notifications and requests are being handled: send this one again later";
 
 /// An HTTP request that waits for its answer.
@@ -131,7 +131,7 @@ impl Endpoint {
         let of_one = |message: &Result<Message<'_>, _>| match message {
             Ok(Message::Request { .. }) => self.too_many_requests(request),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
-                Some(TOO_MANY_TOLD.to_owned())
+                Some(NOTIFICATIONS_BUSY.to_owned())
             }
             _ => None,
         };

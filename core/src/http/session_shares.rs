@@ -1,4 +1,4 @@
-//! The sessions of each client: when the table is full, the client with the most that can do without one gives one up.
+//! Chooses the client whose session is evicted when the table is full.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -50,10 +50,10 @@ impl SessionShares {
         }
     }
 
-    /// Returns the clients of which one must give up a session before `newcomer` gets another one, in this order, and whether
-    /// it may be a session that was used. They have more sessions than the newcomer, which comes last and gives up only its
-    /// own that were never used.
-    pub(super) fn payers(
+    /// Returns the clients of which one loses a session before `newcomer` gets another one, in this order, and whether it may
+    /// be a session that was used. They have more sessions than the newcomer, which comes last and loses only sessions that
+    /// were never used.
+    pub(super) fn eviction_candidates(
         &self,
         newcomer: Option<ClientKey>,
     ) -> impl Iterator<Item = (Option<ClientKey>, bool)> {
@@ -78,22 +78,23 @@ mod tests {
     const EVE: Option<ClientKey> = Some(ClientKey::V4(3));
 
     #[test]
-    fn the_client_with_the_most_sessions_pays() {
+    fn the_client_with_the_most_sessions_loses_one() {
         let mut shares = SessionShares::default();
-        let payers = |shares: &SessionShares, client| shares.payers(client).collect::<Vec<_>>();
-        assert_eq!(payers(&shares, ADA), [(ADA, false)]);
+        let eviction_candidates =
+            |shares: &SessionShares, client| shares.eviction_candidates(client).collect::<Vec<_>>();
+        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, false)]);
         for session in 0..3 {
             shares.add(ADA, session);
         }
-        assert_eq!(payers(&shares, ADA), [(ADA, false)]);
-        assert_eq!(payers(&shares, BOB), [(ADA, true), (BOB, false)]);
+        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, false)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, true), (BOB, false)]);
         shares.add(BOB, 3);
         shares.add(BOB, 4);
         // With one more session each would have as many as the other.
-        assert_eq!(payers(&shares, BOB), [(ADA, false), (BOB, false)]);
-        assert_eq!(payers(&shares, EVE), [(ADA, true), (BOB, true), (EVE, false)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, false), (BOB, false)]);
+        assert_eq!(eviction_candidates(&shares, EVE), [(ADA, true), (BOB, true), (EVE, false)]);
         shares.remove(ADA, 0);
-        assert_eq!(payers(&shares, BOB), [(BOB, false)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(BOB, false)]);
     }
 
     #[test]

@@ -117,14 +117,16 @@ impl Sessions {
         let is_idle =
             |number: &u64| self.by_number.get(number).is_some_and(|session| session.is_idle());
         let idle = LazyCell::new(|| self.oldest_of_each(Session::is_idle));
-        let without_connection = self.shares.payers(newcomer).find_map(|(client, may_be_used)| {
-            let unused = self.shares.unused(client).find(is_idle);
-            unused.or_else(|| idle.get(&client).filter(|_| may_be_used).copied())
-        });
+        let without_connection =
+            self.shares.eviction_candidates(newcomer).find_map(|(client, may_be_used)| {
+                let unused = self.shares.unused(client).find(is_idle);
+                unused.or_else(|| idle.get(&client).filter(|_| may_be_used).copied())
+            });
         without_connection.or_else(|| {
-            let mut payers = self.shares.payers(newcomer).filter(|(_, may_be_used)| *may_be_used);
+            let mut candidates =
+                self.shares.eviction_candidates(newcomer).filter(|(_, may_be_used)| *may_be_used);
             let waiting = LazyCell::new(|| self.oldest_of_each(|session| session.peer.is_idle()));
-            payers.find_map(|(client, _)| waiting.get(&client).copied())
+            candidates.find_map(|(client, _)| waiting.get(&client).copied())
         })
     }
 

@@ -172,7 +172,7 @@ fn user(quoted: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(reply: Reply) -> Result<String, Failure> {
+    fn messages_of(reply: Reply) -> Result<String, Failure> {
         messages(reply).map(|response| match response {
             Response::Messages { messages, .. } => messages,
             other => panic!("{other:?}"),
@@ -192,17 +192,20 @@ mod tests {
             [Reply::Parts(parts.clone()), Reply::Result(format!(r#"{{"messages":{parts}}}"#))]
         {
             let messages: Vec<serde_json::Value> =
-                serde_json::from_str(&said(reply).expect("messages")).expect("JSON");
+                serde_json::from_str(&messages_of(reply).expect("messages")).expect("JSON");
             assert_eq!(messages.len(), expected.len());
             for (at, text) in expected {
                 assert_eq!(messages[at]["content"]["text"], text);
                 assert_eq!(messages[at]["_meta"]["k"] == 1, text != "c", "{text}");
             }
         }
-        assert_eq!(said(Reply::Parts(format!("[{}]", of("[]")))).ok().as_deref(), Some("[]"));
+        assert_eq!(
+            messages_of(Reply::Parts(format!("[{}]", of("[]")))).ok().as_deref(),
+            Some("[]")
+        );
         let call = r#"{"type":"tool_use","id":"1","name":"look","input":{}}"#;
         for content in [call.to_owned(), format!("[{call}]")] {
-            assert!(said(Reply::Parts(format!("[{}]", of(&content)))).is_err());
+            assert!(messages_of(Reply::Parts(format!("[{}]", of(&content)))).is_err());
         }
     }
 }

@@ -220,7 +220,7 @@ pub(super) fn outcome(output: Option<&Output>, reply: Reply) -> Result<ToolOutco
         }
         Reply::Json(value) => structured(output, value),
         Reply::Parts(parts) => {
-            let structured = unsaid(output, &parts)?;
+            let structured = structured_from_content(output, &parts)?;
             Ok(ToolOutcome { content: blocks(&parts)?, structured, ..ToolOutcome::default() })
         }
         Reply::Result(result) => whole(output, &result),
@@ -255,7 +255,7 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
         serde_json::from_str(result).map_err(|error| bad_result(error.to_string()))?;
     let structured = match whole.structured_content {
         None if whole.is_error => None,
-        None => unsaid(output, whole.content.map_or("[]", RawValue::get))?,
+        None => structured_from_content(output, whole.content.map_or("[]", RawValue::get))?,
         Some(value) => {
             let schema_is_object = match whole.is_error {
                 true => None,
@@ -274,7 +274,10 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
 
 /// Returns the structured value of a result that has content only: its single text, or null, if the output schema
 /// accepts that.
-fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Failure> {
+fn structured_from_content(
+    output: Option<&Output>,
+    parts: &str,
+) -> Result<Option<Structured>, Failure> {
     let Some((output, schema)) = output.and_then(|output| Some((output, output.schema.as_ref()?)))
     else {
         return Ok(None);

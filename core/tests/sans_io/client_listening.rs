@@ -61,13 +61,13 @@ fn notifications_are_told_apart_by_the_id_of_their_subscription() {
         ));
         assert!(matches!(
             client.session.poll(),
-            Some(Output::Told(Some(RequestKey(told)), Change::List(ListKind::Tools))) if told == key
+            Some(Output::ChangeNotified(Some(RequestKey(told)), Change::List(ListKind::Tools))) if told == key
         ));
         client.receive(&notification(
             "notifications/resources/updated",
             &json!({"_meta": {ID: id}, "uri": "a:b"}),
         ));
-        let Some(Output::Told(Some(RequestKey(told)), Change::Updated(uri))) =
+        let Some(Output::ChangeNotified(Some(RequestKey(told)), Change::Updated(uri))) =
             client.session.poll()
         else {
             panic!("it was told")
@@ -102,7 +102,7 @@ fn notifications_of_unknown_subscriptions_are_ignored() {
     client.receive(&notification("notifications/tools/list_changed", &json!({})));
     assert!(matches!(
         client.session.poll(),
-        Some(Output::Told(None, Change::List(ListKind::Tools)))
+        Some(Output::ChangeNotified(None, Change::List(ListKind::Tools)))
     ));
 }
 

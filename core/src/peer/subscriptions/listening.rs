@@ -15,7 +15,7 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The maximum number of consecutive failed attempts, which take about three minutes.
 const MAX_ATTEMPTS: u32 = 10;
 /// A subscription that lived this long resets the number of failed attempts.
-const WORTHWHILE: Duration = Duration::from_secs(5);
+const MIN_SUBSCRIPTION_LIFETIME: Duration = Duration::from_secs(5);
 
 impl Subscriptions {
     pub(super) fn listen(
@@ -70,7 +70,7 @@ impl Subscriptions {
     ) {
         let Some(entry) = self.open.get_mut(&key) else { return };
         if let State::Listening { since, .. } = entry.state
-            && now.saturating_duration_since(since) >= WORTHWHILE
+            && now.saturating_duration_since(since) >= MIN_SUBSCRIPTION_LIFETIME
         {
             entry.attempts = 0;
         }

@@ -49,9 +49,11 @@ impl ClientSession {
             });
         }
         match subscription(params) {
-            None => Some(Output::Told(None, change)),
+            None => Some(Output::ChangeNotified(None, change)),
             // A subscription that was closed here and whose end has not reached the server yet.
-            Some(id) => self.calls.listen(number(&id)?).map(|key| Output::Told(Some(key), change)),
+            Some(id) => {
+                self.calls.listen(number(&id)?).map(|key| Output::ChangeNotified(Some(key), change))
+            }
         }
     }
 

@@ -158,7 +158,7 @@ pub enum Output {
     /// The part of the filter that the server acknowledged.
     Acknowledged(RequestKey, SubscriptionFilter),
     /// A change notification with its `subscriptions/listen`; `None` if the server does not name one.
-    Told(Option<RequestKey>, Change),
+    ChangeNotified(Option<RequestKey>, Change),
     /// The server opened a new session, which has no subscriptions.
     Renewed,
     /// Any other notification.
@@ -213,7 +213,7 @@ pub struct ServerIdentity {
 
 /// The protocol spoken, for transports that carry each message separately.
 #[derive(Clone, Copy, Debug)]
-pub struct Spoken {
+pub struct NegotiatedProtocol {
     /// The negotiated revision; for a dialect, the most similar one.
     pub revision: Revision,
     pub dialect: Option<Dialect>,
@@ -221,7 +221,7 @@ pub struct Spoken {
     pub is_stateless: bool,
 }
 
-impl Spoken {
+impl NegotiatedProtocol {
     pub(crate) fn new(revision: Revision, dialect: Option<Dialect>) -> Self {
         Self { revision, dialect, is_stateless: revision.era() == Era::Modern }
     }
@@ -250,8 +250,8 @@ impl Spoken {
 impl ServerIdentity {
     /// Returns the protocol spoken with the server.
     #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn spoken(&self) -> Spoken {
-        Spoken::new(self.revision, self.dialect)
+    pub fn spoken(&self) -> NegotiatedProtocol {
+        NegotiatedProtocol::new(self.revision, self.dialect)
     }
 }
 
@@ -362,8 +362,8 @@ impl ClientSession {
 
     /// Returns the header values for the frames that were output last.
     #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn spoken(&self) -> Spoken {
-        Spoken::new(self.wire.revision, self.wire.dialect)
+    pub fn spoken(&self) -> NegotiatedProtocol {
+        NegotiatedProtocol::new(self.wire.revision, self.wire.dialect)
     }
 
     /// Returns the number of requests in flight.

@@ -232,7 +232,7 @@ impl ServerSession {
         if let Ok(Response::Description(server)) = &outcome {
             self.note_lists(&inbound.method, &server.capabilities);
         }
-        let outcome = outcome.map(|response| inbound.introduce(response));
+        let outcome = outcome.map(|response| inbound.with_negotiated_version(response));
         if inbound.method == MethodName::Standard(Method::Listen) {
             self.subscriptions.forget(call);
         }
@@ -362,7 +362,7 @@ impl Inbound {
     }
 
     /// Returns the result with the negotiated version for `initialize`, and the dialect's result for `ping`.
-    fn introduce(&mut self, response: Response) -> Response {
+    fn with_negotiated_version(&mut self, response: Response) -> Response {
         match (self.version.take(), response) {
             (_, Response::Empty) if self.method == MethodName::Standard(Method::Ping) => {
                 Response::Raw(wire::pong(self.wire))

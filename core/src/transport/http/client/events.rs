@@ -29,7 +29,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The maximum number of consecutive attempts without an event.
 const MAX_ATTEMPTS: u32 = 5;
 /// A stream that lived this long counts as a success, even without an event.
-const WORTHWHILE: Duration = Duration::from_secs(5);
+const MIN_STREAM_LIFETIME: Duration = Duration::from_secs(5);
 
 /// A stream that may span several connections.
 struct Events<'a> {
@@ -120,7 +120,7 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
     loop {
         let start = clock::now();
         events.read(reply).await;
-        if clock::since(start) > WORTHWHILE {
+        if clock::since(start) > MIN_STREAM_LIFETIME {
             events.attempts = 0;
         }
         reply = match (events.resume().await, session.clone()) {

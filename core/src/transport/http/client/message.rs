@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Mirror, Spoken};
+use super::{Mirror, NegotiatedProtocol};
 use crate::{
     protocol::{
         BYTE_ORDER_MARK, Method, json,
@@ -46,7 +46,7 @@ pub(super) enum Kind {
 
 impl Message {
     /// Reads a frame of the session.
-    pub(super) fn read(frame: Vec<u8>, spoken: Spoken, mirror: &Mirror) -> Self {
+    pub(super) fn read(frame: Vec<u8>, spoken: NegotiatedProtocol, mirror: &Mirror) -> Self {
         let (mut id, mut method, mut params) = (None, String::new(), "{}");
         for member in members(std::str::from_utf8(&frame).unwrap_or_default()) {
             match &*member.name {

@@ -38,17 +38,17 @@ use crate::{
     driver::boxed,
     error::{Error, ErrorKind},
     protocol::Method as Rpc,
-    session::client::Spoken,
+    session::client::NegotiatedProtocol,
     transport::{Url, messages::Arrival, network::Network, proxy::Proxy, sign_in::Authorizer},
     wire::headers,
 };
 
 /// If a new session is lost within this time, it is not replaced again on behalf of its stream.
-const WORTHWHILE: Duration = Duration::from_secs(5);
+const MIN_SESSION_LIFETIME: Duration = Duration::from_secs(5);
 /// The reason once a session that was just begun is lost as well.
 const LOST_AGAIN: &str = "the server ended the session twice; where several processes or replicas serve one address, all requests of a session must reach the same one: use sticky routing, or a single process";
 /// The time to keep listening for messages about a cancelled request of a session.
-const AFTERMATH: Duration = Duration::from_secs(2);
+const CANCEL_LINGER: Duration = Duration::from_secs(2);
 /// The maximum number of events that were received but not processed.
 const MAX_WAITING: usize = 64;
 /// The maximum number of answers to the server's requests that are sent at once. Until one of them is accepted, nothing
@@ -200,7 +200,7 @@ impl HttpWire {
     }
 
     /// Sends a frame of the session.
-    pub(crate) fn send(&mut self, frame: Vec<u8>, spoken: Spoken) {
+    pub(crate) fn send(&mut self, frame: Vec<u8>, spoken: NegotiatedProtocol) {
         let message = Message::read(frame, spoken, &self.mirror);
         if let Kind::Notification { cancels: Some(id), .. } = &message.kind {
             match self.exchanges.remove(id) {
@@ -208,7 +208,7 @@ impl HttpWire {
                 Some(exchange) if message.is_stateless => exchange.abort(),
                 // The server may still withdraw a question to the user on this stream.
                 Some(exchange) => self.shared.keep(async move {
-                    tokio::time::sleep(AFTERMATH).await;
+                    tokio::time::sleep(CANCEL_LINGER).await;
                     exchange.abort();
                 }),
                 None => (),
@@ -281,7 +281,10 @@ impl HttpWire {
                 TaskReport::SessionGone { session, message } => self.renew(&session, message),
                 TaskReport::StreamGone(session) => {
                     let now = clock::now();
-                    if self.stream_gone.replace(now).is_some_and(|before| now - before < WORTHWHILE)
+                    if self
+                        .stream_gone
+                        .replace(now)
+                        .is_some_and(|before| now - before < MIN_SESSION_LIFETIME)
                     {
                         return Arrival::StreamLost(LOST_AGAIN.into());
                     }
@@ -474,7 +477,7 @@ impl Shared {
         headers
     }
 
-    fn agree(&self, spoken: Spoken) {
+    fn agree(&self, spoken: NegotiatedProtocol) {
         self.state().version = Some(HeaderValue::from_static(spoken.revision.as_str()));
     }
 

@@ -58,69 +58,69 @@ pub(crate) async fn serve(
     remote: Option<IpAddr>,
     mut stage: Receiver<Stage>,
 ) {
-    let line = Arc::new(Line {
+    let connection = Arc::new(Http1Connection {
         watch: Watch::new(peers.timeouts),
         remote,
         #[cfg(feature = "websocket")]
         client: OnceLock::new(),
-        kept: Mutex::default(),
-        is_kept: Notify::new(),
+        detached: Mutex::default(),
+        was_detached: Notify::new(),
     });
     let limits = HeadLimits { head: peers.max_headers, buffer: peers.max_headers.max(BUFFER) };
     let respond = {
-        let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
+        let (peers, connection) = (Arc::clone(&peers), Arc::clone(&connection));
         move |request| -> Answered {
-            let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
-            Box::pin(async move { Ok(exchange(&peers, &line, request).await) })
+            let (peers, connection) = (Arc::clone(&peers), Arc::clone(&connection));
+            Box::pin(async move { Ok(exchange(&peers, &connection, request).await) })
         }
     };
-    let mut connection = serve_requests(stream, &line.watch, limits, respond);
+    let mut serving = serve_requests(stream, &connection.watch, limits, respond);
     {
-        let mut expired = pin!(line.watch.expired());
+        let mut expired = pin!(connection.watch.expired());
         loop {
             let is_closing = tokio::select! {
-                ended = &mut connection => {
+                ended = &mut serving => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a connection broke");
                     }
                     return;
                 }
-                () = line.is_kept.notified() => break,
+                () = connection.was_detached.notified() => break,
                 () = expired.as_mut() => return,
                 changed = stage.changed() => changed.is_ok() && *stage.borrow() == Stage::Closing,
             };
             match is_closing {
-                true => Pin::new(&mut connection).graceful_shutdown(),
+                true => Pin::new(&mut serving).graceful_shutdown(),
                 false => return,
             }
         }
     }
-    let Some(answer) = line.lock().take() else { return };
+    let Some(answer) = connection.lock().take() else { return };
     let Parts {
         io,
         #[cfg(feature = "websocket")]
         read_buf,
         ..
-    } = connection.into_parts();
+    } = serving.into_parts();
     let io = io.into_inner();
     // Kept out of the connection's future, to keep that small.
     match answer.status() {
         #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
-            let client = line.client.get().cloned().unwrap_or_default();
-            let client = websocket::Client { remote: line.remote, ..client };
+            let client = connection.client.get().cloned().unwrap_or_default();
+            let client = websocket::Client { remote: connection.remote, ..client };
             Box::pin(switch(peers, io, client, answer, read_buf, stage)).await;
         }
         _ => {
             #[cfg(feature = "websocket")]
             drop(read_buf);
-            Box::pin(stream::write(io, answer, &line.watch, &mut stage)).await;
+            Box::pin(stream::write(io, answer, &connection.watch, &mut stage)).await;
         }
     }
 }
 
 /// A connection.
-pub(crate) struct Line {
+pub(crate) struct Http1Connection {
     watch: Arc<Watch>,
     /// The address of the client.
     remote: Option<IpAddr>,
@@ -128,25 +128,29 @@ pub(crate) struct Line {
     #[cfg(feature = "websocket")]
     client: OnceLock<websocket::Client>,
     /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
-    kept: Mutex<Option<Response<AnswerBody>>>,
-    is_kept: Notify,
+    detached: Mutex<Option<Response<AnswerBody>>>,
+    was_detached: Notify,
 }
 
-impl Line {
+impl Http1Connection {
     fn lock(&self) -> MutexGuard<'_, Option<Response<AnswerBody>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.detached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands the response over to the connection's task, which continues without hyper. Never returns.
-    async fn keep(&self, answer: Response<AnswerBody>) -> ! {
+    async fn detach(&self, answer: Response<AnswerBody>) -> ! {
         *self.lock() = Some(answer);
-        self.is_kept.notify_one();
+        self.was_detached.notify_one();
         match std::future::pending::<Infallible>().await {}
     }
 }
 
-async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Response<AnswerBody> {
-    line.watch.busy();
+async fn exchange(
+    peers: &Peers,
+    connection: &Http1Connection,
+    request: Request<Incoming>,
+) -> Response<AnswerBody> {
+    connection.watch.busy();
     #[cfg(feature = "auth")]
     let mut request = request;
     #[cfg(feature = "auth")]
@@ -157,7 +161,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
     // Otherwise hyper holds a part of an earlier response, or of `100 Continue`.
     let may_keep = request.version() == Version::HTTP_11
         && !request.headers().contains_key(header::EXPECT)
-        && !line.watch.is_stuck();
+        && !connection.watch.is_stuck();
     #[cfg(feature = "websocket")]
     let request = match may_keep && request.method() == Method::GET {
         true => {
@@ -170,13 +174,14 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
                     Ok(headers) => {
                         let endpoint = &peers.endpoint;
                         let (admission, auth) = (endpoint.admission(), endpoint.auth());
-                        let caller = authenticate_upgrade(admission, auth, &head, line.remote);
+                        let caller =
+                            authenticate_upgrade(admission, auth, &head, connection.remote);
                         Box::pin(caller).await.map(|caller| {
                             if let Some(Caller { principal, expires }) = caller {
-                                let (principal, remote) = (Some(principal), line.remote);
+                                let (principal, remote) = (Some(principal), connection.remote);
                                 let client = websocket::Client { principal, remote, expires };
                                 // A connection becomes a WebSocket once.
-                                let _ = line.client.set(client);
+                                let _ = connection.client.set(client);
                             }
                             headers
                         })
@@ -184,9 +189,9 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
                     refusal => refusal,
                 };
                 match shaken {
-                    Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
+                    Ok(headers) => connection.detach(AnswerBody::switching(headers)).await,
                     Err(refusal) => {
-                        line.watch.idle();
+                        connection.watch.idle();
                         return AnswerBody::response(refusal);
                     }
                 }
@@ -195,9 +200,9 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         }
         false => request,
     };
-    let answer = answer(&peers.endpoint, Some(line), peers.timeouts, request).await;
+    let answer = answer(&peers.endpoint, Some(connection), peers.timeouts, request).await;
     match may_keep && answer.body().is_subscription() {
-        true => line.keep(answer).await,
+        true => connection.detach(answer).await,
         false => answer,
     }
 }
@@ -219,10 +224,10 @@ async fn switch(
     }
 }
 
-/// Handles a request, with any HTTP server. `line`: the connection, if it is our own.
+/// Handles a request, with any HTTP server. `connection`: the connection, if it is our own.
 pub(crate) async fn answer<B: Body>(
     endpoint: &Arc<HostedEndpoint>,
-    line: Option<&Line>,
+    connection: Option<&Http1Connection>,
     timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
@@ -232,11 +237,11 @@ pub(crate) async fn answer<B: Body>(
         Ok(head) => head,
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
-            line.inspect(|line| line.watch.idle());
+            connection.inspect(|connection| connection.watch.idle());
             return AnswerBody::response(refusal);
         }
     };
-    if let Some(remote) = line.and_then(|line| line.remote) {
+    if let Some(remote) = connection.and_then(|connection| connection.remote) {
         head.set_remote(remote);
     }
     #[cfg(feature = "auth")]
@@ -244,7 +249,7 @@ pub(crate) async fn answer<B: Body>(
         && let Err(refused) = authenticate_request(Some(auth), &mut head).await
     {
         body::discard(body, head.max_body(), waits_for_leave).await;
-        line.inspect(|line| line.watch.idle());
+        connection.inspect(|connection| connection.watch.idle());
         return AnswerBody::response(head.refuse(&refused));
     }
     let (ledgers, client) = (endpoint.ledgers(), head.client_key());
@@ -253,13 +258,14 @@ pub(crate) async fn answer<B: Body>(
     let body = match body::read(body, limit, timeouts, waits_for_leave, &mut unfinished).await {
         Ok(body) => body,
         Err(refused) => {
-            line.inspect(|line| line.watch.idle());
+            connection.inspect(|connection| connection.watch.idle());
             return AnswerBody::response(head.refuse(&refused));
         }
     };
     let is_subscription = head.is_subscription();
     let unread = Holding::new(&ledgers.unread, client);
-    let queue = ResponseQueue::new(line.map(|line| Arc::clone(&line.watch)), unread);
+    let queue =
+        ResponseQueue::new(connection.map(|connection| Arc::clone(&connection.watch)), unread);
     let is_large = body.len() > LARGE;
     let handler = Arc::clone(endpoint);
     let handle = move || {
