@@ -153,20 +153,20 @@ impl NativeClient {
     }
 
     /// Starts an operation: its name, its params, and its options. Returns the ticket.
-    #[pyo3(signature = (mailbox, what, params, how = None, wants_progress = false))]
+    #[pyo3(signature = (mailbox, name, params, call_options = None, wants_progress = false))]
     fn call(
         &self,
         mailbox: &Mailbox,
-        what: &str,
+        name: &str,
         params: &[u8],
-        how: Option<&[u8]>,
+        call_options: Option<&[u8]>,
         wants_progress: bool,
     ) -> PyResult<u64> {
         let client = self.client()?;
-        let operation = operation(what, params).map_err(|error| raise(&error))?;
+        let operation = operation(name, params).map_err(|error| raise(&error))?;
         let mut options = client.options();
-        if let Some(how) = how {
-            apply_options(&mut options, how).map_err(|error| raise(&error))?;
+        if let Some(call_options) = call_options {
+            apply_options(&mut options, call_options).map_err(|error| raise(&error))?;
         }
         let ticket = next();
         if wants_progress {

@@ -100,7 +100,7 @@ pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
         }
     }
     let py = value.py();
-    Err(PyErr::from_value(calling::call(hooks(py)?.unfit.bind(py), (value,))?))
+    Err(PyErr::from_value(calling::call(hooks(py)?.unknown_reply_type.bind(py), (value,))?))
 }
 
 /// Returns JSON on one line, because a line break would break the stream.

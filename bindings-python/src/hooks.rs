@@ -13,8 +13,8 @@ pub(crate) struct Hooks {
     pub(crate) answer: Py<PyAny>,
     /// `describe(error, expose)` → JSON.
     pub(crate) describe: Py<PyAny>,
-    /// `unfit(reply)` → the exception for a reply of an unknown type.
-    pub(crate) unfit: Py<PyAny>,
+    /// `unknown_reply_type(reply)` → the exception for a reply of an unknown type.
+    pub(crate) unknown_reply_type: Py<PyAny>,
     /// `report(text, error=None)`: logs a line, and the exception that it is about.
     pub(crate) report: Py<PyAny>,
     /// `detail(text)`: logs a line at debug level.
@@ -35,7 +35,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             enter: get("enter")?,
             answer: get("answer")?,
             describe: get("describe")?,
-            unfit: get("unfit")?,
+            unknown_reply_type: get("unknown_reply_type")?,
             report: log.getattr("report")?.unbind(),
             detail: log.getattr("detail")?.unbind(),
             leave_fork: get("leave_fork")?,

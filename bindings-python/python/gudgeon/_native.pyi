@@ -174,7 +174,7 @@ class Client:
         """
         Waits for the next event of a subscription. Returns the ticket.
         """
-    def call(self, /, mailbox: Mailbox, what: str, params: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
+    def call(self, /, mailbox: Mailbox, name: str, params: bytes, call_options: bytes | None = None, wants_progress: bool = False) -> int:
         """
         Starts an operation: its name, its params, and its options. Returns the ticket.
         """

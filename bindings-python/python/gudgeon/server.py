@@ -13,7 +13,7 @@ from ._plan.depends import Overrides
 from ._server import options as _options
 from ._server.component_host import ComponentHost
 from ._server.lifespan import Lifespan
-from ._server.middleware import check_middleware, passing
+from ._server.middleware import check_middleware, middleware_runner
 from ._server.mounts import is_upstream, mount_arguments, prefixed
 from ._server.registration import Registration
 from ._server.registry import Registry
@@ -371,7 +371,7 @@ class Server(ComponentHost, Running):
                     published.wrap()
                 server._wrap_upstreams()
             wanted = sorted({method for _, methods in self._middleware for method in methods})
-            self._native.set_middleware(passing(self), wanted, tuple(self._options.get("expose_errors", ())))
+            self._native.set_middleware(middleware_runner(self), wanted, tuple(self._options.get("expose_errors", ())))
             return middleware
 
         return decorate if fn is None else decorate(fn)

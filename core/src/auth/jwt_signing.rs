@@ -41,11 +41,11 @@ impl SigningKey {
             "PRIVATE KEY" => Self::from_pkcs8(&der, algorithm),
             "RSA PRIVATE KEY" => match encoding(algorithm) {
                 Some(encoding) => {
-                    let pair =
-                        rsa::KeyPair::from_der(&der).map_err(|error| unfit(algorithm, &error))?;
+                    let pair = rsa::KeyPair::from_der(&der)
+                        .map_err(|error| unusable_key(algorithm, &error))?;
                     Ok(Self { algorithm: algorithm.to_owned(), pair: Pair::Rsa(pair, encoding) })
                 }
-                None => Err(unfit(algorithm, &"it is an RSA key")),
+                None => Err(unusable_key(algorithm, &"it is an RSA key")),
             },
             other => Err(Error::misuse(format!(
                 "private_key: the PEM block is {other:?}; convert the key to PKCS#8: openssl pkcs8 -topk8 -nocrypt"
@@ -71,7 +71,7 @@ impl SigningKey {
                 )));
             }
         };
-        let pair = pair.map_err(|error| unfit(algorithm, &error))?;
+        let pair = pair.map_err(|error| unusable_key(algorithm, &error))?;
         Ok(Self { algorithm: algorithm.to_owned(), pair })
     }
 
@@ -149,7 +149,7 @@ fn encoding(algorithm: &str) -> Option<&'static dyn RsaEncoding> {
     })
 }
 
-fn unfit(algorithm: &str, reason: &dyn std::fmt::Display) -> Error {
+fn unusable_key(algorithm: &str, reason: &dyn std::fmt::Display) -> Error {
     Error::misuse(format!("private_key: the key can't be used with {algorithm} ({reason})"))
         .with_hint("pass the algorithm of the key")
 }

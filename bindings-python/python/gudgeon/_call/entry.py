@@ -116,6 +116,6 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
     return describe_error(error, expose)
 
 
-def unfit(reply: Any) -> BaseException:
+def unknown_reply_type(reply: Any) -> BaseException:
     """Returns the error for a reply of a type that no plan makes."""
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")

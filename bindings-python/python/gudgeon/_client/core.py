@@ -13,7 +13,7 @@ from .._native import Place
 from ..errors import ConnectFailed, ConnectionLost, McpError, ProtocolError
 from ..types import Completion, InputRequired, ListChanged, LogMessage, Page, Progress, Reconnected
 from .errors import UnreadableQuestion, read_error, refusal_of
-from .options import Options, how
+from .options import Options, encode_call_options
 from .read import (
     LARGE,
     read_entries,
@@ -177,18 +177,18 @@ class Core:
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 
     def list_all(self, kind: str, timeout: Any) -> Steps:
-        event = yield from self._do(_list(kind), {}, _limit(timeout))
+        event = yield from self._start(_list(kind), {}, _limit(timeout))
         return (yield from gathered(read_list(self, kind, event[2])))
 
     def list_page(self, kind: str, cursor: str | None, timeout: Any) -> Steps:
-        event = yield from self._do(f"{_list(kind)}Page", {"cursor": cursor}, _limit(timeout))
+        event = yield from self._start(f"{_list(kind)}Page", {"cursor": cursor}, _limit(timeout))
         page: dict[str, Any] = read_result(self, kind, event[2])
         entries = yield from gathered(read_entries(self, kind, page["items"]))
         return Page(entries, next_cursor=page.get("nextCursor"))
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: dict[str, Any]) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
-        event = yield from self._do("callTool", params, options)
+        event = yield from self._start("callTool", params, options)
         if len(event[2]) > LARGE:
             result = yield from paused(read_large_tool(self, name, event))
         else:
@@ -209,21 +209,21 @@ class Core:
             "answers": _object("answers", answers),
             "state": state,
         }
-        event = yield from self._do("callToolRound", params, options)
+        event = yield from self._start("callToolRound", params, options)
         if not event[4]:
             return read_tool(self, name, event)
         return read_result(self, "tools", event[2], InputRequired.from_dict)
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         params = {"uri": uri, "variables": _object("variables", variables)}
-        event = yield from self._do("readResource", params, _limit(timeout))
+        event = yield from self._start("readResource", params, _limit(timeout))
         if len(event[2]) > LARGE:
             return (yield from paused(read_large_resource(self, event)))
         return read_resource(self, event)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
         params = {"name": name, "arguments": _object("arguments", arguments)}
-        event = yield from self._do("getPrompt", params, _limit(timeout))
+        event = yield from self._start("getPrompt", params, _limit(timeout))
         if len(event[2]) > LARGE:
             return (yield from paused(read_large_prompt(self, event)))
         return read_prompt(self, event)
@@ -237,11 +237,11 @@ class Core:
             "value": value,
             "arguments": _object("arguments", arguments),
         }
-        event = yield from self._do("complete", params, _limit(timeout))
+        event = yield from self._start("complete", params, _limit(timeout))
         return read_result(self, "completion", event[2], Completion.from_dict)
 
     def set_log_level(self, level: str, timeout: Any) -> Steps:
-        yield from self._do("setLogLevel", {"level": level}, _limit(timeout))
+        yield from self._start("setLogLevel", {"level": level}, _limit(timeout))
 
     def set_roots(self, roots: Sequence[Any]) -> None:
         self.check_open()
@@ -251,12 +251,12 @@ class Core:
 
     def ping(self, timeout: Any) -> Steps:
         start = time.perf_counter()
-        yield from self._do("ping", {}, _limit(timeout))
+        yield from self._start("ping", {}, _limit(timeout))
         return time.perf_counter() - start
 
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"method": method, "params": _object("params", params)}
-        event = yield from self._do("request", order, _limit(timeout))
+        event = yield from self._start("request", order, _limit(timeout))
         return read_result(self, method, event[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
@@ -270,14 +270,14 @@ class Core:
         event = yield Ask(lambda mailbox: self.native.subscribe(mailbox, text))
         return event[1]
 
-    def _do(self, what: str, params: Mapping[str, Any], options: dict[str, Any] | None = None) -> Steps:
+    def _start(self, operation: str, params: Mapping[str, Any], options: dict[str, Any] | None = None) -> Steps:
         self.check_open()
-        special = how(options or {})
+        call_options = encode_call_options(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("on_progress")
         text = encode(params, "the request")
         return (
             yield Ask(
-                lambda mailbox: self.native.call(mailbox, what, text, special, on_progress is not None),
+                lambda mailbox: self.native.call(mailbox, operation, text, call_options, on_progress is not None),
                 on_progress,
                 bool(self.options.middleware),
             )

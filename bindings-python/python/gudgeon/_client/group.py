@@ -99,20 +99,20 @@ class _Group:
             raise McpError("this group is not connected", hint="use it inside `with` or `async with`")
         return self._native
 
-    def _do(self, what: str, **params: Any) -> Steps:
+    def _start(self, operation: str, **params: Any) -> Steps:
         native, text = self._connected_native(), encode(params)
         middleware = bool(self._options.get("middleware"))
-        return (yield Ask(lambda mailbox: native.call(mailbox, what, text), has_middleware=middleware))
+        return (yield Ask(lambda mailbox: native.call(mailbox, operation, text), has_middleware=middleware))
 
     def _list(self, kind: str) -> Steps:
-        event = yield from self._do(f"list{kind[0].upper()}{kind[1:]}")
+        event = yield from self._start(f"list{kind[0].upper()}{kind[1:]}")
         return (yield from gathered(read_list(self, kind, event[2])))
 
     def _find(self, kind: str, name: str) -> Steps:
         """Returns the client that has a tool or prompt, and its name there."""
         found = None if self._native is None else self._native.find_now(name)
         if found is None:
-            event = yield from self._do(f"find{kind}", name=name)
+            event = yield from self._start(f"find{kind}", name=name)
             found = read_result(self, name, event[2]).values()
         server, own_name = found
         client = self._all[server]
@@ -120,7 +120,7 @@ class _Group:
         return client, own_name
 
     def _read(self, uri: str, server: str | None) -> Steps:
-        event = yield from self._do("readResource", uri=uri, server=server)
+        event = yield from self._start("readResource", uri=uri, server=server)
         return read_resource(self, event)
 
 

@@ -86,7 +86,7 @@ class Options:
 _TRACES = "opentelemetry.trace"
 
 
-def how(options: dict[str, Any]) -> bytes | None:
+def encode_call_options(options: dict[str, Any]) -> bytes | None:
     """Returns the options of one call and its trace context as JSON; None if there are none."""
     if not options and _TRACES not in sys.modules:
         return None

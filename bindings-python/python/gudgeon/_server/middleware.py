@@ -117,7 +117,7 @@ async def served(server: Any, registration: Any, key: Any, following: Handle, gi
     return await _through(server, registration.method, go_on)(Request(registration.method, params, ctx))
 
 
-def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+def middleware_runner(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     """Returns an async function that runs a server's middleware around what the core answers by itself."""
 
     async def invoke(raw: bytes, call: Any) -> Any:
