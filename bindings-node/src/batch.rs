@@ -66,12 +66,12 @@ struct Call {
     /// The handler around which the middleware runs, if that is a native one.
     native: Option<Handler>,
     /// The place of the entry that starts it; `None` if that has a batch of its own.
-    start: Option<Place>,
+    start: Option<EntryPosition>,
 }
 
 /// The place of an entry.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct EntryPosition {
     /// The number of its batch, counted from the first that was ever made.
     batch: u64,
     /// The place of its [`Kind`] in the batch, in bytes.
@@ -301,12 +301,12 @@ impl Batches {
     }
 
     /// Takes back the entry that starts a handler. Returns `false` if JavaScript has it already.
-    fn take_back(&mut self, slot: u64, start: Option<Place>) -> bool {
+    fn take_back(&mut self, slot: u64, start: Option<EntryPosition>) -> bool {
         if let Some(at) = self.large_runs.iter().position(|(waiting, _)| *waiting == slot) {
             self.large_runs.remove(at);
             return true;
         }
-        let Some(Place { batch, kind }) = start else { return false };
+        let Some(EntryPosition { batch, kind }) = start else { return false };
         let waiting = batch.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
         let Some(batch) = waiting.and_then(|at| self.waiting.get_mut(at)) else { return false };
         // It cancels the call now. What follows the slot is not read then.
@@ -315,9 +315,9 @@ impl Batches {
     }
 
     /// Returns the place of an entry that begins after so many bytes of the last batch.
-    fn place_in_last_batch(&self, bytes: usize) -> Place {
+    fn place_in_last_batch(&self, bytes: usize) -> EntryPosition {
         // An entry follows a bracket or a comma, and begins with a bracket.
-        Place { batch: self.first + self.waiting.len() as u64 - 1, kind: bytes + 2 }
+        EntryPosition { batch: self.first + self.waiting.len() as u64 - 1, kind: bytes + 2 }
     }
 
     fn push_resume(&mut self, call: RunId, context: CallContext) {

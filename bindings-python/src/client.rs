@@ -18,11 +18,11 @@ use gudgeon::{
         client_questions::Questions,
         client_roots,
         client_settings::ClientSettings,
-        client_target::{Place, stream_target},
+        client_target::{ConfiguredTarget, stream_target},
         options::Problem,
         subscriptions::OpenSubscriptions,
     },
-    client::{ClientBuilder, Member, ServerIdentity},
+    client::{ClientBuilder, Member, OperationReply, ServerIdentity},
     error::{Error, Language},
     protocol::{Raw, SubscriptionFilter, json},
 };
@@ -56,14 +56,14 @@ pub(crate) struct NativeClient {
 /// The address or the command of a server.
 #[pyclass(frozen, name = "Place")]
 #[derive(Debug)]
-pub(crate) struct NativePlace(pub(crate) Place);
+pub(crate) struct NativePlace(pub(crate) ConfiguredTarget);
 
 #[pymethods]
 impl NativePlace {
     /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
     #[new]
     fn new(given: &[u8], headers: &[u8]) -> PyResult<Self> {
-        Place::read(Language::Python, given, headers)
+        ConfiguredTarget::read(Language::Python, given, headers)
             .map(Self)
             .map_err(|error| refused("Client", error))
     }
@@ -71,7 +71,8 @@ impl NativePlace {
     /// Checks the headers of the client's options for any other target, which takes none.
     #[staticmethod]
     fn check_headers(headers: &[u8]) -> PyResult<()> {
-        Place::check_headers(Language::Python, headers).map_err(|error| refused("Client", error))
+        ConfiguredTarget::check_headers(Language::Python, headers)
+            .map_err(|error| refused("Client", error))
     }
 
     /// The server's name in errors.
@@ -351,7 +352,7 @@ impl NativeClient {
     fn start(
         &self,
         entries: &Arc<Entries>,
-        doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
+        doing: impl Future<Output = Result<OperationReply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
         self.shared.calls.start(Some(self.shared.number), next(), entries, doing)
     }

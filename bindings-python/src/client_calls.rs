@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gudgeon::{bindings::client_middleware::with_ticket, client::Reply, error::Error};
+use gudgeon::{bindings::client_middleware::with_ticket, client::OperationReply, error::Error};
 use pyo3::PyResult;
 use tokio::task::AbortHandle;
 
@@ -26,7 +26,7 @@ impl Calls {
         client: Option<u64>,
         ticket: u64,
         entries: &Arc<Entries>,
-        doing: impl Future<Output = Result<Reply, Error>> + Send + 'static,
+        doing: impl Future<Output = Result<OperationReply, Error>> + Send + 'static,
     ) -> PyResult<u64> {
         let (calls, entries) = (self.clone(), Arc::clone(entries));
         let runtime = runtime()?;

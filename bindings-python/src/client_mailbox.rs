@@ -16,7 +16,7 @@ use gudgeon::{
         client_questions::Asked,
         mailbox::{self, Kind},
     },
-    client::{Progress, Question, Reply},
+    client::{OperationReply, Progress, Question},
     error::Error,
     peer::ToolData,
     protocol::Raw,
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    Done(Reply),
+    Done(OperationReply),
     Failed(Error),
     Progress(Progress),
     /// A log message, as JSON.

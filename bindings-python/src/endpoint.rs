@@ -15,7 +15,7 @@ use std::{
 use gudgeon::{
     auth::server::authenticator::Caller,
     bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
-    driver::{EndpointServer, Step, Work},
+    driver::{EndpointServer, EndpointStep, Work},
     framing::TooLong,
     http::{ConnectionId, MountPoint},
     protocol::Principal,
@@ -73,7 +73,7 @@ impl Endpoint {
     }
 
     /// Distributes the work of a step; that of computations that may take long follows later, from another thread.
-    pub(crate) fn finish(&self, step: Step) {
+    pub(crate) fn finish(&self, step: EndpointStep) {
         let stream = Arc::clone(&self.stream);
         self.threads.finish(&self.server, step, move |work| distribute(&stream, work));
     }

@@ -27,7 +27,7 @@ use tokio::{
 
 #[derive(Deserialize)]
 struct Job {
-    target: Place,
+    target: JobTarget,
     action: String,
     changes: bool,
     timeout: f64,
@@ -35,7 +35,7 @@ struct Job {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Place {
+enum JobTarget {
     Url(String),
     Command(Vec<String>),
 }
@@ -87,11 +87,11 @@ async fn attempt(honest: &Client, job: Job) -> Value {
 async fn connect(job: &Job) -> Result<Client, Error> {
     let mut headers = Vec::new();
     let target = match &job.target {
-        Place::Url(url) => {
+        JobTarget::Url(url) => {
             headers.push(("authorization".into(), "Bearer secret".into()));
             Target::url(url)?
         }
-        Place::Command(words) => Command::new(&words[0]).args(&words[1..]).into(),
+        JobTarget::Command(words) => Command::new(&words[0]).args(&words[1..]).into(),
     };
     let mut builder: ClientBuilder = Client::builder(target)
         .options(|options| {

@@ -25,12 +25,12 @@ use gudgeon::{
         client_questions::Questions,
         client_roots, client_runtime,
         client_settings::ClientSettings,
-        client_target::{Place, stream_target},
+        client_target::{ConfiguredTarget, stream_target},
         options::Problem,
         subscriptions::OpenSubscriptions,
         terminate_servers,
     },
-    client::{self, ClientBuilder, Member, Operation, Reply, Target},
+    client::{self, ClientBuilder, Member, Operation, OperationReply, Target},
     driver::{Boxed, boxed},
     error::{Error, Language},
     protocol::{SubscriptionFilter, json},
@@ -71,21 +71,23 @@ struct Shared {
 /// The address or the command of a server.
 #[napi]
 #[derive(Debug)]
-pub struct NativePlace(pub(crate) Place);
+pub struct NativePlace(pub(crate) ConfiguredTarget);
 
 #[napi]
 impl NativePlace {
     /// Reads a URL, a command, or an entry of a host's configuration, and the headers of the client's options, as JSON.
     #[napi(constructor, catch_unwind)]
     pub fn new(given: String, headers: String) -> napi::Result<Self> {
-        let read = Place::read(Language::TypeScript, given.as_bytes(), headers.as_bytes());
+        let read =
+            ConfiguredTarget::read(Language::TypeScript, given.as_bytes(), headers.as_bytes());
         read.map(Self).map_err(refused_value)
     }
 
     /// Checks the headers of the client's options for any other target, which takes none.
     #[napi(catch_unwind)]
     pub fn check_headers(headers: String) -> napi::Result<()> {
-        Place::check_headers(Language::TypeScript, headers.as_bytes()).map_err(refused_value)
+        ConfiguredTarget::check_headers(Language::TypeScript, headers.as_bytes())
+            .map_err(refused_value)
     }
 
     /// The server's name in errors.
@@ -394,8 +396,8 @@ impl Shared {
     fn spawn(
         self: &Arc<Self>,
         number: u32,
-        work: Boxed<Result<Reply, Error>>,
-        reply: fn(&Queue, u32, Result<Reply, Error>),
+        work: Boxed<Result<OperationReply, Error>>,
+        reply: fn(&Queue, u32, Result<OperationReply, Error>),
     ) {
         let Ok(runtime) = runtime() else { return };
         let shared = Arc::clone(self);
@@ -473,7 +475,7 @@ fn in_memory(stream: UnixStream, name: String) -> napi::Result<Target> {
     stream_target(stream, name).map_err(no_stream)
 }
 
-fn nothing() -> Reply {
+fn nothing() -> OperationReply {
     json::raw("null".into()).into()
 }
 

@@ -15,7 +15,7 @@ use gudgeon::{
         client_questions::Asked,
         mailbox::{Kind, Mailbox},
     },
-    client::{ListKind, LogMessage, Progress, Reply, ServerIdentity, describe},
+    client::{ListKind, LogMessage, OperationReply, Progress, ServerIdentity, describe},
     error::Error,
     peer::ToolData,
     protocol::json::{self, ObjectWriter},
@@ -65,30 +65,30 @@ impl Queue {
         lock(&self.wake).take();
     }
 
-    pub(super) fn reply(&self, number: u32, outcome: Result<Reply, Error>) {
+    pub(super) fn reply(&self, number: u32, outcome: Result<OperationReply, Error>) {
         self.push_reply(number, outcome, as_it_is);
     }
 
     /// Adds a result as `reply` does; integers that a number can't hold become `BigInt`s.
-    pub(super) fn values(&self, number: u32, outcome: Result<Reply, Error>) {
+    pub(super) fn values(&self, number: u32, outcome: Result<OperationReply, Error>) {
         self.push_reply(number, outcome, marked);
     }
 
     fn push_reply(
         &self,
         number: u32,
-        outcome: Result<Reply, Error>,
+        outcome: Result<OperationReply, Error>,
         written: impl Fn(&str) -> Cow<'_, str>,
     ) {
         let number = u64::from(number);
         self.push(number, Kind::Outcome, |entry| {
             entry.push_str(&number.to_string());
             match outcome {
-                Ok(Reply { result, is_input_required: true, .. }) => {
+                Ok(OperationReply { result, is_input_required: true, .. }) => {
                     entry.push_str(",3,");
                     entry.push_str(&written(result.get()));
                 }
-                Ok(Reply { result, data, .. }) => {
+                Ok(OperationReply { result, data, .. }) => {
                     entry.push_str(",0,");
                     entry.push_str(&written(result.get()));
                     match data {

@@ -37,7 +37,7 @@ pub fn log(message: &LogMessage) -> String {
 /// Shows a notification to the user of the command.
 pub fn show(method: &str, params: Option<&RawValue>, notices: &Notices) {
     #[derive(Deserialize)]
-    struct Step {
+    struct ProgressParams {
         progress: f64,
         total: Option<f64>,
         message: Option<String>,
@@ -53,7 +53,7 @@ pub fn show(method: &str, params: Option<&RawValue>, notices: &Notices) {
         return;
     }
     if method == PROGRESS
-        && let Ok(Step { progress, total, message }) = serde_json::from_str(params)
+        && let Ok(ProgressParams { progress, total, message }) = serde_json::from_str(params)
     {
         notices.progress(&Progress { progress, total, message });
     } else if method == LOG

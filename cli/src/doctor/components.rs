@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     check::{Check, Section, Severity, sections},
     report::{Report, shown},
-    session::{List, Reply, Session},
+    session::{List, RpcReply, Session},
     shape,
 };
 
@@ -324,9 +324,9 @@ async fn bad_cursor(method: &str, session: &mut Session) -> Option<String> {
     let (exchange, reply) =
         session.request(method, json!({"cursor": "gudgeon-doctor: no cursor"})).await;
     match reply {
-        Reply::Error { code: -32602, .. } => None,
+        RpcReply::Error { code: -32602, .. } => None,
         // The page itself tells nothing.
-        Reply::Result(_) => Some(format!("{method} returns a page")),
+        RpcReply::Result(_) => Some(format!("{method} returns a page")),
         _ => Some(format!("{method}: {}", exchange.observed())),
     }
 }

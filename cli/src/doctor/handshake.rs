@@ -7,7 +7,7 @@ use super::{
     Unanswered,
     check::{Check, Section, Severity, sections},
     report::{Report, shown},
-    session::{Limits, Reply, Session},
+    session::{Limits, RpcReply, Session},
     shape, sse,
     wire::{End, Server},
 };
@@ -134,7 +134,7 @@ pub async fn open(
         return Err(Failure::new(crate::failure::FailureKind::Connect, reason.clone()));
     }
     match reply {
-        Reply::Result(result) if session.is_modern() => {
+        RpcReply::Result(result) if session.is_modern() => {
             let versions = result["supportedVersions"].as_array();
             let is_spoken = versions
                 .is_some_and(|versions| versions.iter().any(|spoken| *spoken == version.as_str()));
@@ -144,7 +144,7 @@ pub async fn open(
             meet(&info, report);
             Ok(Opened::Session(Box::new(session)))
         }
-        Reply::Result(result) => {
+        RpcReply::Result(result) => {
             meet(&result["serverInfo"], report);
             if result["protocolVersion"] != version.as_str() {
                 let offered = result["protocolVersion"].as_str().map(str::to_owned);
@@ -155,7 +155,7 @@ pub async fn open(
             report.record(&SHAPE, revision, shape::check("InitializeResult", &result));
             Ok(Opened::Session(Box::new(session)))
         }
-        Reply::Error { .. } | Reply::Missing => {
+        RpcReply::Error { .. } | RpcReply::Missing => {
             let stderr = session.stderr();
             let is_gone = matches!(exchange.end, End::Closed | End::Failed(_));
             if session.is_modern() && server.is_stdio() {
@@ -270,7 +270,7 @@ pub async fn run(session: &mut Session, report: &mut Report) {
     let (exchange, reply) =
         session.exchange_with(&text, &id, &[("mcp-protocol-version", Some("1999-01-01"))]).await;
     let data = match &reply {
-        Reply::Error { code: -32022, error } => Some(&error["data"]),
+        RpcReply::Error { code: -32022, error } => Some(&error["data"]),
         _ => None,
     };
     let is_right =

@@ -8,7 +8,7 @@ use super::{
     check::{Check, Section, Severity, sections},
     components::Listed,
     report::{Report, shown},
-    session::{Reply, Session},
+    session::{RpcReply, Session},
     wire::{End, Exchange, Server, http::Headers},
 };
 
@@ -416,7 +416,7 @@ fn named_request(listed: &Listed) -> Option<(&'static str, Value, String)> {
     Some(("tools/call", json!({"name": name, "arguments": {}}), name.to_owned()))
 }
 
-async fn ping_with(session: &mut Session, headers: Headers<'_>) -> (Exchange, Reply) {
+async fn ping_with(session: &mut Session, headers: Headers<'_>) -> (Exchange, RpcReply) {
     let id = session.new_id();
     let text = session.request_text(&id, "ping", json!({}));
     session.exchange_with(&text, &id, headers).await

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     check::{Check, Section, Severity},
     report::{Report, shown},
-    session::{Reply, Session},
+    session::{RpcReply, Session},
     shape,
     wire::End,
 };
@@ -121,7 +121,7 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
     if required {
         let (exchange, reply) =
             session.request("tools/call", json!({"name": name, "arguments": {}})).await;
-        let is_accepted = matches!(&reply, Reply::Result(it) if it["isError"] != true && it["resultType"] != "input_required");
+        let is_accepted = matches!(&reply, RpcReply::Result(it) if it["isError"] != true && it["resultType"] != "input_required");
         report.record(
             &VALIDATES,
             revision,
@@ -140,7 +140,7 @@ async fn call(session: &mut Session, tool: &Value, report: &mut Report) {
         cancel(session, &id, report).await;
         return;
     }
-    let Reply::Result(result) = reply else {
+    let RpcReply::Result(result) = reply else {
         // Generated arguments may be wrong for reasons that the schema does not express; a server may need the client, too.
         let is_known = reply.code().is_some_and(|code| matches!(code, -32602 | -32021 | -32042));
         report.record(

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use clap::Args;
 use gudgeon::{
-    client::Reply,
+    client::OperationReply,
     protocol::{BlobResourceContents, CallToolResult, ContentBlock, Resource, ResourceContents},
 };
 use serde::Serialize;
@@ -144,7 +144,7 @@ pub enum Repeated {
 
 impl Repeated {
     /// Returns the part of a tool's result that the other part repeats; `None` if they differ, or if there is only one.
-    pub fn in_reply(reply: &Reply) -> Option<Self> {
+    pub fn in_reply(reply: &OperationReply) -> Option<Self> {
         let result: CallToolResult = serde_json::from_str(reply.result.get()).ok()?;
         let structured = result.structured_content.as_ref()?.get();
         let data = reply.data().unwrap_or(structured);
@@ -242,7 +242,11 @@ mod tests {
             (r#"{"contents":[]}"#, None),
         ] {
             let result: Raw = serde_json::from_str(result).unwrap();
-            assert_eq!(Repeated::in_reply(&Reply::from(result.clone())), repeated, "{result}");
+            assert_eq!(
+                Repeated::in_reply(&OperationReply::from(result.clone())),
+                repeated,
+                "{result}"
+            );
         }
     }
 

@@ -22,12 +22,12 @@ pub(super) struct Act {
     /// The recorded id and progress token, as JSON text; a notification has no id.
     pub(super) id: Option<String>,
     pub(super) token: Option<String>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
 }
 
 /// A message that a recorded server sent.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Notify(RawObject),
     /// A request to the client, whose response the server waited for.
     Ask(RawObject),
@@ -36,7 +36,7 @@ pub(super) enum Step {
 
 impl Act {
     pub(super) fn has_response(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Respond(_)))
+        self.steps.iter().any(|step| matches!(step, ScriptStep::Respond(_)))
     }
 }
 
@@ -62,13 +62,13 @@ pub(super) fn acts(entries: &[Entry]) -> Vec<Act> {
             (Side::Client, _) | (Side::Server, Kind::Other) => (),
             (Side::Server, Kind::Response { id }) => {
                 if let Some(index) = open.remove(&id) {
-                    acts[index].steps.push(Step::Respond(message));
+                    acts[index].steps.push(ScriptStep::Respond(message));
                 }
             }
             (Side::Server, kind) => {
                 let step = |message| match kind {
-                    Kind::Request { .. } => Step::Ask(message),
-                    _ => Step::Notify(message),
+                    Kind::Request { .. } => ScriptStep::Ask(message),
+                    _ => ScriptStep::Notify(message),
                 };
                 let progress = message.object("params").and_then(|params| {
                     params.get(PROGRESS_TOKEN).map(|token| token.get().to_owned())

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     difference::differences,
-    script::{Act, Step, acts, addressed, params},
+    script::{Act, ScriptStep, acts, addressed, params},
 };
 use crate::{
     failure::Failure,
@@ -69,7 +69,7 @@ struct Player {
     ids: HashMap<String, String>,
     tokens: HashMap<String, String>,
     /// The steps that wait for an answer of the client, by the id of the question, with the id of the request.
-    waiting: HashMap<String, (Option<String>, VecDeque<Step>)>,
+    waiting: HashMap<String, (Option<String>, VecDeque<ScriptStep>)>,
     questions: u64,
 }
 
@@ -185,19 +185,19 @@ impl Player {
     }
 
     /// Returns the messages until the next question to the client.
-    fn go_on(&mut self, request: Option<String>, mut steps: VecDeque<Step>) -> Vec<Vec<u8>> {
+    fn go_on(&mut self, request: Option<String>, mut steps: VecDeque<ScriptStep>) -> Vec<Vec<u8>> {
         let mut messages = Vec::new();
         while let Some(step) = steps.pop_front() {
             match step {
-                Step::Notify(message) => {
+                ScriptStep::Notify(message) => {
                     let message = addressed(message, &self.ids, &self.tokens);
                     messages.extend(message.map(RawObject::into_bytes));
                 }
-                Step::Respond(mut message) => {
+                ScriptStep::Respond(mut message) => {
                     message.set_json("id", request.as_deref().unwrap_or("null"));
                     messages.push(message.into_bytes());
                 }
-                Step::Ask(mut message) => {
+                ScriptStep::Ask(mut message) => {
                     self.questions += 1;
                     let id = format!("\"replay-{}\"", self.questions);
                     message.set_json("id", &id);

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, env, path::Path};
 
 use gudgeon::{
-    client::{ClientBuilder, Place},
+    client::{ClientBuilder, ConfiguredTarget},
     error::Language,
 };
 
@@ -74,7 +74,7 @@ fn choose<'a>(text: &str, servers: &'a Servers) -> Result<Option<&'a Configured>
 
 /// Returns a client of a configured server. Errors if its entry is wrong or refers to a variable without a value.
 pub fn builder(server: &Configured) -> Result<ClientBuilder, Failure> {
-    let place = Place::from_entry(Language::Rust, &resolved(server)?);
+    let place = ConfiguredTarget::from_entry(Language::Rust, &resolved(server)?);
     Ok(place.map_err(|problem| failure(server, &problem.message))?.builder())
 }
 

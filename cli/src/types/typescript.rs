@@ -62,7 +62,7 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
                 let mark = if field.required { "" } else { "?" };
                 let line = Doc::All(vec![
                     text(format!("{}{mark}:", key(&field.name))),
-                    kind(module, &field.kind, Place::Start),
+                    kind(module, &field.kind, TypePosition::Start),
                     text(";"),
                 ]);
                 lines.push_str(&render(&line, WIDTH, STEP, STEP));
@@ -86,7 +86,7 @@ fn declared(module: &Module, declaration: &Declaration) -> String {
         }
         Shape::Alias(value) => {
             let kind = |place| kind(module, value, place);
-            format!("{doc}{}", alias(name, kind(Place::Start), kind(Place::Inner)))
+            format!("{doc}{}", alias(name, kind(TypePosition::Start), kind(TypePosition::Inner)))
         }
     }
 }
@@ -135,7 +135,7 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
         let default = if call.needs_arguments { "" } else { " = {}" };
         parameters.push(Doc::All(vec![
             text(format!("{parameter}:")),
-            self::kind(module, kind, Place::Start),
+            self::kind(module, kind, TypePosition::Start),
             text(default),
         ]));
     }
@@ -152,7 +152,8 @@ fn method(module: &Module, call: &Call, names: &mut Names) -> String {
     let call_start = format!("this.client.{function}");
     let (returned, statement) = if let Some(kind) = &call.result {
         values.push(text("options"));
-        let returned = reference(returned, self::kind(module, kind, Place::Inner), is_plain(kind));
+        let returned =
+            reference(returned, self::kind(module, kind, TypePosition::Inner), is_plain(kind));
         let call = vec![text(format!("return (await {call_start}")), group(arguments(values))];
         let cast = vec![text(") as "), returned.clone(), text(";")];
         (reference("Promise", returned, false), Doc::All([call, cast].concat()))
@@ -227,7 +228,7 @@ fn is_plain(kind: &Type) -> bool {
 
 /// The place of a type.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Place {
+enum TypePosition {
     /// After a colon or an equals sign, which it separates with a space or a line break.
     Start,
     /// The only one in brackets.
@@ -238,7 +239,7 @@ enum Place {
     Item,
 }
 
-fn kind(module: &Module, kind: &Type, place: Place) -> Doc {
+fn kind(module: &Module, kind: &Type, place: TypePosition) -> Doc {
     let mut members: Vec<(Alternative<'_>, Doc, String)> = Vec::new();
     for alternative in alternatives(kind) {
         let doc = match alternative {
@@ -268,25 +269,25 @@ fn kind(module: &Module, kind: &Type, place: Place) -> Doc {
     if is_hugged {
         let inner = Doc::All(joined(members, &[text(" | ")]));
         return match place {
-            Place::Start => Doc::All(vec![text(" "), inner]),
-            Place::Item if count > 1 => Doc::All(vec![text("("), inner, text(")")]),
+            TypePosition::Start => Doc::All(vec![text(" "), inner]),
+            TypePosition::Item if count > 1 => Doc::All(vec![text("("), inner, text(")")]),
             _ => inner,
         };
     }
     let mut inner = vec![Doc::IfBroken("| ")];
     inner.extend(joined(members, &[Doc::Line, text("| ")]));
     match place {
-        Place::Start => group(vec![indent(vec![Doc::Line, group(inner)])]),
-        Place::Item => {
+        TypePosition::Start => group(vec![indent(vec![Doc::Line, group(inner)])]),
+        TypePosition::Item => {
             group(vec![text("("), indent(vec![Doc::Soft, group(inner)]), Doc::Soft, text(")")])
         }
-        Place::Member => group(vec![
+        TypePosition::Member => group(vec![
             Doc::IfBroken("("),
             indent(vec![Doc::Soft, group(inner)]),
             Doc::Soft,
             Doc::IfBroken(")"),
         ]),
-        Place::Inner => group(inner),
+        TypePosition::Inner => group(inner),
     }
 }
 
@@ -306,16 +307,18 @@ fn alternatives(kind: &Type) -> Vec<Alternative<'_>> {
 
 fn single(module: &Module, kind: &Type) -> Doc {
     match kind {
-        Type::Array(inner) => Doc::All(vec![self::kind(module, inner, Place::Item), text("[]")]),
+        Type::Array(inner) => {
+            Doc::All(vec![self::kind(module, inner, TypePosition::Item), text("[]")])
+        }
         Type::Tuple(items, rest) => {
             let is_alone = items.len() == 1 && rest.is_none();
-            let place = if is_alone { Place::Inner } else { Place::Member };
+            let place = if is_alone { TypePosition::Inner } else { TypePosition::Member };
             let mut parts: Vec<_> =
                 items.iter().map(|item| group(vec![self::kind(module, item, place)])).collect();
             if let Some(rest) = rest {
                 parts.push(group(vec![
                     text("..."),
-                    self::kind(module, rest, Place::Item),
+                    self::kind(module, rest, TypePosition::Item),
                     text("[]"),
                 ]));
             }
@@ -335,7 +338,7 @@ fn single(module: &Module, kind: &Type) -> Doc {
                     text("]"),
                 ]),
                 text(":"),
-                self::kind(module, inner, Place::Start),
+                self::kind(module, inner, TypePosition::Start),
                 Doc::IfBroken(";"),
             ]),
             Doc::Line,

@@ -14,7 +14,7 @@ const VISITED: usize = 256;
 
 /// A schema inside a document that its references point into.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SchemaInDocument<'a> {
     pub root: &'a Value,
     pub schema: &'a Value,
 }
@@ -28,7 +28,7 @@ struct Accepted<'a> {
     items: Option<&'a Value>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SchemaInDocument<'a> {
     /// Returns the schema of a member of an object; an empty one if the object's schema does not describe it.
     pub fn member(root: &'a Value, name: &str) -> Self {
         let object = Self { root, schema: root }.resolved();
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn convert(schema: &Value, text: &str) -> Result<String, String> {
-        Place { root: schema, schema }.convert_text(text)
+        SchemaInDocument { root: schema, schema }.convert_text(text)
     }
 
     #[test]

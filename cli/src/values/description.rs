@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Place;
+use super::SchemaInDocument;
 
 /// The depth to which members of members are listed.
 const DEPTH: usize = 4;
@@ -14,13 +14,13 @@ const SHOWN: usize = 60;
 /// Describes the members of an object, one line each; members of members are indented.
 pub fn lines(schema: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    describe_members(Place { root: schema, schema }, 0, &mut out);
+    describe_members(SchemaInDocument { root: schema, schema }, 0, &mut out);
     out
 }
 
 /// Describes the member at a dotted place such as `order.lines[0].sku`; `None` if the schema does not describe it.
 pub fn line_of(schema: &Value, place: &str) -> Option<String> {
-    let mut at = Place { root: schema, schema }.resolved();
+    let mut at = SchemaInDocument { root: schema, schema }.resolved();
     let mut line = None;
     for part in place.split(['.', '[']).filter(|part| !part.is_empty()) {
         let next = if part.ends_with(']') {
@@ -39,7 +39,7 @@ pub fn line_of(schema: &Value, place: &str) -> Option<String> {
 }
 
 /// Returns the accepted types with an article: "an integer or null".
-pub fn with_article(place: Place<'_>) -> String {
+pub fn with_article(place: SchemaInDocument<'_>) -> String {
     let phrase = kind(place, 0);
     match phrase.split(' ').next() {
         Some("null" | "any" | "one") => phrase,
@@ -48,7 +48,7 @@ pub fn with_article(place: Place<'_>) -> String {
     }
 }
 
-fn describe_members(place: Place<'_>, depth: usize, out: &mut Vec<String>) {
+fn describe_members(place: SchemaInDocument<'_>, depth: usize, out: &mut Vec<String>) {
     let place = place.resolved();
     let members = place.schema.get("properties").and_then(Value::as_object);
     for (name, schema) in members.into_iter().flatten() {
@@ -63,7 +63,7 @@ fn describe_members(place: Place<'_>, depth: usize, out: &mut Vec<String>) {
 }
 
 /// Returns the line of a member.
-pub fn line_with(name: &str, place: Place<'_>, is_required: bool) -> String {
+pub fn line_with(name: &str, place: SchemaInDocument<'_>, is_required: bool) -> String {
     let mut line = format!("{name}  {}", phrase(place, is_required));
     if let Some(text) = text_of(place) {
         line.push_str("  ");
@@ -73,7 +73,7 @@ pub fn line_with(name: &str, place: Place<'_>, is_required: bool) -> String {
 }
 
 /// Describes a member in words, without its name and description.
-pub fn phrase(place: Place<'_>, is_required: bool) -> String {
+pub fn phrase(place: SchemaInDocument<'_>, is_required: bool) -> String {
     let resolved = place.resolved();
     let mut parts = vec![kind(place, 0)];
     parts.extend(bounds(resolved.schema));
@@ -89,7 +89,7 @@ pub fn phrase(place: Place<'_>, is_required: bool) -> String {
 }
 
 /// Returns the description of a member, or else its title, on one line.
-pub fn text_of(place: Place<'_>) -> Option<String> {
+pub fn text_of(place: SchemaInDocument<'_>) -> Option<String> {
     let texts = [place.schema, place.resolved().schema].into_iter();
     let text =
         texts.flat_map(|schema| ["description", "title"].map(|name| schema.get(name)?.as_str()));
@@ -103,7 +103,7 @@ fn is_required(object: &Value, name: &str) -> bool {
 }
 
 /// Returns the types or values that a schema accepts, in words.
-fn kind(place: Place<'_>, depth: usize) -> String {
+fn kind(place: SchemaInDocument<'_>, depth: usize) -> String {
     let place = place.resolved();
     let schema = place.schema;
     if let Some(value) = schema.get("const") {
@@ -243,6 +243,6 @@ mod tests {
         let schema = json!({"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [
             {"$ref": "#/$defs/n"}, {"type": "array", "items": {"$ref": "#/$defs/n"}},
         ]}}});
-        assert!(!with_article(Place { root: &schema, schema: &schema }).is_empty());
+        assert!(!with_article(SchemaInDocument { root: &schema, schema: &schema }).is_empty());
     }
 }

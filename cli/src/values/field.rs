@@ -6,14 +6,14 @@ use gudgeon::{
 };
 use serde_json::Value;
 
-use super::{Assignments, Given, Place, description};
+use super::{Assignments, Given, SchemaInDocument, description};
 use crate::failure::Failure;
 
 /// A field of a form.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
     pub name: &'a str,
-    pub place: Place<'a>,
+    pub place: SchemaInDocument<'a>,
     pub is_required: bool,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Field<'a> {
         let members = form.get("properties").and_then(Value::as_object);
         members.into_iter().flatten().map(move |(name, schema)| Self {
             name,
-            place: Place { root: form, schema },
+            place: SchemaInDocument { root: form, schema },
             is_required: required.is_some_and(|names| names.iter().any(|known| known == name)),
         })
     }

@@ -10,7 +10,7 @@ use gudgeon::protocol::{Members, Raw, json};
 use serde_json::Value;
 
 pub use self::{
-    convert::{Place, violation},
+    convert::{SchemaInDocument, violation},
     field::{Field, filled_in},
 };
 use crate::{
@@ -77,7 +77,7 @@ impl Assignments {
         let mut object = json::ObjectWriter::with_capacity(64);
         for assignment in &self.0 {
             let name = &assignment.name;
-            let converted = Place::member(schema, name).convert(&assignment.values);
+            let converted = SchemaInDocument::member(schema, name).convert(&assignment.values);
             let value = converted.map_err(|problem| {
                 let failure = Failure::usage(format!("argument '{name}': {problem}"));
                 match description::line_of(schema, name) {

@@ -43,7 +43,7 @@ pub(super) fn result(language: Language, question: &Question, given: &[u8]) -> R
 pub(super) fn refusal(json: &[u8]) -> Error {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Refusal {
+    struct CallbackRefusal {
         name: Option<String>,
         kind: String,
         message: String,
@@ -51,7 +51,7 @@ pub(super) fn refusal(json: &[u8]) -> Error {
         data: Option<Raw>,
         raised: Option<u32>,
     }
-    let refusal: Refusal = json::from_bytes(json).unwrap_or_default();
+    let refusal: CallbackRefusal = json::from_bytes(json).unwrap_or_default();
     if let Some(name) = refusal.name {
         let error = failed(format!("the client could not answer: {name}"));
         return match refusal.raised {

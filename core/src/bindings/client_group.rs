@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::client_operation::{operation, parse};
 use crate::{
-    client::{ClientGroup, GroupSubscription, Operation, Reply},
+    client::{ClientGroup, GroupSubscription, Operation, OperationReply},
     error::Error,
     peer::ListKind,
     protocol::{SubscriptionFilter, json::to_raw},
@@ -27,7 +27,11 @@ struct Read {
 /// `listTools`, … return the entries of all servers. `findTool` and `findPrompt` return `{"server", "name"}`: the server
 /// that a `name` belongs to, which is connected, and the name there. `readResource` reads the `uri`, if given from this
 /// `server`.
-pub async fn perform(group: ClientGroup, what: &str, params: &[u8]) -> Result<Reply, Error> {
+pub async fn perform(
+    group: ClientGroup,
+    what: &str,
+    params: &[u8],
+) -> Result<OperationReply, Error> {
     let kind = match what {
         "findTool" => ListKind::Tools,
         "findPrompt" => ListKind::Prompts,

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    client::{ClientBuilder, Next, Reply, Request},
+    client::{ClientBuilder, Next, OperationReply, Request},
     error::{Error, ErrorKind},
     protocol::json,
 };
@@ -92,7 +92,7 @@ impl MiddlewareRuns {
         &self,
         number: u32,
         params: &[u8],
-    ) -> impl Future<Output = Result<Reply, Error>> + Send + 'static {
+    ) -> impl Future<Output = Result<OperationReply, Error>> + Send + 'static {
         let run = self.lock().get(&number).map(|run| (run.method.clone(), run.next.clone()));
         let params = json::from_bytes(params);
         async move {

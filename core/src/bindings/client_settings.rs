@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::client_auth::GivenAuth;
 use super::{client_operation::parse, client_roots};
 use crate::{
-    client::{Client, ClientBuilder, ClientOptions, Pem, Place, Retry, Target},
+    client::{Client, ClientBuilder, ClientOptions, ConfiguredTarget, Pem, Retry, Target},
     error::{Error, given::Problem},
     protocol::{Dialect, Implementation, Members, Raw, Revision, Root},
 };
@@ -72,7 +72,7 @@ impl ClientSettings {
     }
 
     /// Returns a builder with these settings for a client of this server, without callbacks.
-    pub fn builder_for(&self, place: &Place) -> Result<ClientBuilder, Error> {
+    pub fn builder_for(&self, place: &ConfiguredTarget) -> Result<ClientBuilder, Error> {
         Ok(place.configure(self.builder(place.target())?))
     }
 

@@ -3,7 +3,7 @@
 #[cfg(unix)]
 use std::{io, os::unix::net::UnixStream};
 
-pub use crate::client::Place;
+pub use crate::client::ConfiguredTarget;
 #[cfg(unix)]
 use crate::client::Target;
 

@@ -10,7 +10,7 @@ use std::{
     thread::{Builder, available_parallelism},
 };
 
-use crate::driver::{EndpointServer, Step, Work};
+use crate::driver::{EndpointServer, EndpointStep, Work};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -43,7 +43,7 @@ impl ComputationThreads {
     pub fn finish(
         &self,
         server: &Arc<EndpointServer>,
-        step: Step,
+        step: EndpointStep,
         run: impl Fn(Work) + Send + 'static,
     ) {
         let (work, rest) = step.split();

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::{
     client_questions::{Asked, Questions},
     client_settings::ClientSettings,
-    client_target::Place,
+    client_target::ConfiguredTarget,
 };
 use crate::{
     client::ClientBuilder,
@@ -75,7 +75,7 @@ impl Upstreams {
     pub fn mount(
         &self,
         prefix: &str,
-        place: Place,
+        place: ConfiguredTarget,
         settings: ClientSettings,
         around: Handler,
         ask: AskProgram,

@@ -19,7 +19,7 @@ use super::{
     message_log::MessageLog,
     questions::{error_object, unanswerable},
     target::{OpenedTarget, Reconnect},
-    wire::{Wire, WireEvent, WireOptions},
+    wire::{ClientTransport, WireEvent, WireOptions},
 };
 use crate::{
     clock,
@@ -54,7 +54,7 @@ struct Actor {
     orders: mpsc::UnboundedReceiver<Order>,
     /// The sender for answers to the server's questions, which are computed in other tasks.
     own_orders: mpsc::WeakUnboundedSender<Order>,
-    wire: Option<Wire>,
+    wire: Option<ClientTransport>,
     process: Option<Process>,
     /// The way to reconnect, as long as it may be needed.
     reconnect: Option<Reconnect>,

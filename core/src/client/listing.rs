@@ -1,7 +1,8 @@
 //! Fetches the lists of a server, and keeps what calls need to know of its tools.
 
 use super::{
-    CallOptions, Reply, connected::Connected, params::cursor_params, running_call::RunningCall,
+    CallOptions, OperationReply, connected::Connected, params::cursor_params,
+    running_call::RunningCall,
 };
 use crate::{
     error::Error,
@@ -55,7 +56,7 @@ impl Connected {
         kind: ListKind,
         cursor: Option<String>,
         call: &RunningCall,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let is_first = cursor.is_none();
         let params = cursor_params(cursor);
         let (result, _) = self.send_or_reuse(kind.method(), &params, call).await?;

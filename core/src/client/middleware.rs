@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    CallOptions, Client, Operation, Reply, connected::lock, connection::BoxFuture,
+    CallOptions, Client, Operation, OperationReply, connected::lock, connection::BoxFuture,
     params::with_meta,
 };
 use crate::{
@@ -115,7 +115,7 @@ impl Client {
         &self,
         operation: Operation,
         options: CallOptions,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let method = operation.method().to_owned();
         let params = with_meta(&operation.params()?, options.meta.as_ref());
         let params =
@@ -147,7 +147,7 @@ impl Client {
         operation: &Operation,
         result: &Raw,
         raises_on_error: bool,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let connected = self.connected();
         let name = |error| connected.name(error);
         let result = operation.of_result(result).map_err(name)?;
@@ -159,14 +159,14 @@ impl Client {
         let is_round = matches!(operation, Operation::CallToolRound { .. });
         let method = Method::CallTool.as_str();
         if is_round && Round::read(method, &result).map_err(name)?.is_some() {
-            return Ok(Reply { is_input_required: true, ..result.into() });
+            return Ok(OperationReply { is_input_required: true, ..result.into() });
         }
         let read = connected.with_tools(|tools| tools.read_result(tool, &result)).map_err(name)?;
         if let Some(message) = read.failure.filter(|_| raises_on_error) {
             let error = Error::new(ErrorKind::Tool, message);
             return Err(name(error.with(|details| details.data = Some(result))));
         }
-        Ok(Reply { result, data: read.data, is_input_required: false })
+        Ok(OperationReply { result, data: read.data, is_input_required: false })
     }
 }
 

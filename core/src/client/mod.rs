@@ -21,6 +21,7 @@ mod builder;
 pub mod configuration;
 #[cfg(not(feature = "bindings"))]
 mod configuration;
+mod configured_target;
 mod connected;
 mod connection;
 mod entries;
@@ -37,7 +38,6 @@ mod operation;
 mod options;
 mod params;
 mod perform;
-mod place;
 mod questions;
 mod reconnect;
 #[cfg(feature = "bindings")]
@@ -57,7 +57,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use serde::Serialize;
 
 #[cfg(not(feature = "bindings"))]
-use self::place::Place;
+use self::configured_target::ConfiguredTarget;
 pub use self::{
     builder::ClientBuilder,
     configuration::read_configuration,
@@ -73,25 +73,25 @@ pub use self::{
     target::{CustomWire, ServedTarget, Target},
     test_server::TestServer,
 };
-use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
-#[cfg(not(feature = "bindings"))]
-pub(crate) use self::{connection::Question, questions::Answerer};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::{
+    configured_target::ConfiguredTarget,
     connection::{BoxFuture, Question},
     failures::describe,
     group::targets as group_targets,
-    place::Place,
     questions::Answerer,
     relay::{Relay, Relayed},
 };
+use self::{connected::Connected, middleware::Stack, reconnect::Reconnecting};
+#[cfg(not(feature = "bindings"))]
+pub(crate) use self::{connection::Question, questions::Answerer};
 pub(crate) use self::{group::Backoff, operation::Questioner};
 /// Types of hidden items.
 #[doc(hidden)]
 pub use self::{
     group::Member,
-    operation::{Operation, Reply},
+    operation::{Operation, OperationReply},
 };
 #[doc(hidden)]
 pub use crate::peer::{ListKind as ListName, ToolData};
@@ -332,7 +332,11 @@ impl Client {
 
     /// Performs an operation inside the middleware, again if that is allowed after an outage.
     #[doc(hidden)] // For the language bindings.
-    pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
+    pub async fn call(
+        &self,
+        operation: Operation,
+        options: CallOptions,
+    ) -> Result<OperationReply, Error> {
         match self.middleware.applies(operation.method()) {
             // Boxed, so that the future of each call does not have the size of the way through middleware.
             true => Box::pin(self.call_through(operation, options)).await,
@@ -355,7 +359,7 @@ impl Client {
 }
 
 impl ToolResult {
-    fn read(reply: &Reply) -> Result<Self, Error> {
+    fn read(reply: &OperationReply) -> Result<Self, Error> {
         let result = peer::read("tools/call", &reply.result)?;
         Ok(Self { result, data: reply.data().map(ToOwned::to_owned) })
     }

@@ -121,7 +121,7 @@ pub(crate) type Questioner =
 /// The outcome of an operation.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
-pub struct Reply {
+pub struct OperationReply {
     /// The server's result, or the JSON that the operation defines.
     pub result: Raw,
     /// A tool's data; `None` if it is the text as it is.
@@ -130,7 +130,7 @@ pub struct Reply {
     pub is_input_required: bool,
 }
 
-impl Reply {
+impl OperationReply {
     /// Returns a tool's structured content without its wrapper, or the text that stands for it, as JSON; `None` if the data
     /// is the text as it is.
     pub fn data(&self) -> Option<&str> {
@@ -158,7 +158,7 @@ impl From<&protocol::Question> for Question {
     }
 }
 
-impl From<Raw> for Reply {
+impl From<Raw> for OperationReply {
     fn from(result: Raw) -> Self {
         Self { result, data: None, is_input_required: false }
     }

@@ -1,7 +1,7 @@
 //! Performs operations over an open connection: the requests, pages, rounds of questions and checks that one needs.
 
 use super::{
-    CallOptions, Operation, Reply,
+    CallOptions, Operation, OperationReply,
     connected::Connected,
     connection::Question,
     params::{tool_params, with_meta},
@@ -41,7 +41,7 @@ impl Connected {
         &self,
         operation: &Operation,
         options: CallOptions,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let outcome = self.run(operation, &RunningCall::begin(options)).await;
         outcome.map_err(|error| {
             if error.code == Some(code::INVALID_PARAMS) {
@@ -51,7 +51,11 @@ impl Connected {
         })
     }
 
-    async fn run(&self, operation: &Operation, call: &RunningCall) -> Result<Reply, Error> {
+    async fn run(
+        &self,
+        operation: &Operation,
+        call: &RunningCall,
+    ) -> Result<OperationReply, Error> {
         match operation {
             Operation::List(kind) => {
                 let (items, bytes) = self.list_all(*kind, call).await?;
@@ -64,7 +68,7 @@ impl Connected {
             Operation::CallToolRound { name, .. } => {
                 let result = self.send_call(name, &operation.params()?, call).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
-                    return Ok(Reply { is_input_required: true, ..result.into() });
+                    return Ok(OperationReply { is_input_required: true, ..result.into() });
                 }
                 call.restart();
                 self.read_result(name, result, call).await
@@ -92,7 +96,7 @@ impl Connected {
         name: &str,
         arguments: Option<&Raw>,
         call: &RunningCall,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         if self.validate {
             self.list_tools_once(name, call).await;
             let given = arguments.map_or("{}", |arguments| arguments.get());
@@ -113,7 +117,7 @@ impl Connected {
         name: &str,
         result: Raw,
         call: &RunningCall,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let read = |tools: &mut KnownTools| tools.read_result(name, &result);
         let mut verdict = self.with_tools(read).map_err(|error| self.name(error))?;
         if verdict.needs_schema {
@@ -143,7 +147,7 @@ impl Connected {
                 }
             }
         }
-        Ok(Reply { result, data: verdict.data, is_input_required: false })
+        Ok(OperationReply { result, data: verdict.data, is_input_required: false })
     }
 
     /// Checks a tool's result, whose data has this size in bytes.

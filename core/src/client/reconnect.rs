@@ -13,7 +13,7 @@ use std::{
 use tokio::{runtime::Handle, sync::watch};
 
 use super::{
-    CallOptions, Event, Operation, Reply,
+    CallOptions, Event, Operation, OperationReply,
     connected::{Connected, Connector, lock},
     retry::{Attempts, is_outage},
     target::Reconnect,
@@ -78,7 +78,7 @@ impl Reconnecting {
         &self,
         operation: Operation,
         options: CallOptions,
-    ) -> Result<Reply, Error> {
+    ) -> Result<OperationReply, Error> {
         let (operation, options) = (&operation, &options);
         let perform = |connected: Arc<Connected>| async move {
             connected.perform(operation, options.clone()).await

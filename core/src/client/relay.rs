@@ -14,7 +14,7 @@ use super::{
     Target,
     connected::lock,
     target::OpenedTarget,
-    wire::{Wire, WireEvent, WireOptions},
+    wire::{ClientTransport, WireEvent, WireOptions},
 };
 use crate::{
     error::Error,
@@ -27,7 +27,7 @@ use crate::{
 /// A connection to a server that passes messages on unchanged. Over HTTP it adds the headers that belong to them, and keeps
 /// the session and its streams as a client does.
 pub struct Relay {
-    wire: Wire,
+    wire: ClientTransport,
     tools: Arc<Mutex<KnownTools>>,
     /// The revision of messages that do not name theirs.
     revision: Revision,

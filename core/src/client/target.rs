@@ -7,7 +7,7 @@ use http::HeaderMap;
 use super::{
     connection::BoxFuture,
     questions::Answerer,
-    wire::{Wire, WireOptions},
+    wire::{ClientTransport, WireOptions},
 };
 #[cfg(feature = "websocket")]
 use crate::transport::websocket;
@@ -54,7 +54,7 @@ pub struct ServedTarget {
 
 /// An opened connection to a target.
 pub(super) struct OpenedTarget {
-    pub(super) wire: Wire,
+    pub(super) wire: ClientTransport,
     pub(super) process: Option<Process>,
     pub(super) reconnect: Option<Reconnect>,
 }
@@ -135,11 +135,11 @@ impl Target {
         let wire = match self {
             Self::Command(command) => return Reconnect::Command(command).reach(options).await,
             Self::Url(url) => return Reconnect::Url(url).reach(options).await,
-            Self::Stream(link, _) => Wire::lines(link, options.limit),
-            Self::Custom(CustomWire(open)) => Wire::Messages(open(options.limit)),
+            Self::Stream(link, _) => ClientTransport::lines(link, options.limit),
+            Self::Custom(CustomWire(open)) => ClientTransport::Messages(open(options.limit)),
             Self::Served(served) => {
                 let link = (served.open)(options.headers.clone()).await?;
-                Wire::lines(link, options.limit)
+                ClientTransport::lines(link, options.limit)
             }
             Self::Invalid(error) => return Err(error),
         };
@@ -152,7 +152,7 @@ impl Reconnect {
         let (wire, process) = match &self {
             Self::Command(command) => {
                 let (link, process) = command.spawn()?;
-                (Wire::lines(link, options.limit), Some(process))
+                (ClientTransport::lines(link, options.limit), Some(process))
             }
             Self::Url(url) => (reach(url, options).await?, None),
         };
@@ -160,29 +160,31 @@ impl Reconnect {
     }
 }
 
-async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
+async fn reach(url: &Url, options: &WireOptions) -> Result<ClientTransport, Error> {
     let limit = options.limit;
     Ok(match url.scheme() {
-        Scheme::Http | Scheme::Https => Wire::Http(Box::new(HttpWire::new(HttpOptions {
-            url: url.clone(),
-            proxy: options.proxy.clone(),
-            network: options.network.clone(),
-            headers: options.headers.clone(),
-            limit,
-            mirror: options.mirror.clone(),
-            session: options.session.clone(),
-            auth: options.auth.clone(),
-        }))),
+        Scheme::Http | Scheme::Https => {
+            ClientTransport::Http(Box::new(HttpWire::new(HttpOptions {
+                url: url.clone(),
+                proxy: options.proxy.clone(),
+                network: options.network.clone(),
+                headers: options.headers.clone(),
+                limit,
+                mirror: options.mirror.clone(),
+                session: options.session.clone(),
+                auth: options.auth.clone(),
+            })))
+        }
         #[cfg(feature = "websocket")]
         Scheme::Ws | Scheme::Wss => {
             let (proxy, headers) = (options.proxy.as_deref(), &options.headers);
-            Wire::Messages(
+            ClientTransport::Messages(
                 websocket::client::connect(url, proxy, &options.network, headers, limit).await?,
             )
         }
         #[cfg(not(feature = "websocket"))]
         Scheme::Ws | Scheme::Wss => return Err(Error::without_feature("websocket", url)),
-        Scheme::Tcp | Scheme::Unix => Wire::lines(dial::dial_lines(url).await?, limit),
+        Scheme::Tcp | Scheme::Unix => ClientTransport::lines(dial::dial_lines(url).await?, limit),
     })
 }
 

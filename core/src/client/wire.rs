@@ -28,7 +28,7 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 /// of a pipe.
 const LAST_READS: usize = 32;
 
-pub(super) enum Wire {
+pub(super) enum ClientTransport {
     Lines(LineReader, Writer),
     Messages(Messages),
     Http(Box<HttpWire>),
@@ -41,7 +41,7 @@ pub(super) enum WireEvent {
     Arrival(Arrival),
 }
 
-impl Wire {
+impl ClientTransport {
     pub(super) fn lines(link: Link, limit: usize) -> Self {
         let (reader, writer) = link.split(limit);
         Self::Lines(reader, writer)

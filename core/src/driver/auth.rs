@@ -17,7 +17,7 @@ use crate::{
         fetch::{FetchError, FetchRequest, Fetched},
         server::{
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Caller, Checked, Refusal,
+                AuthInput, AuthOutput, AuthRefusal, AuthTicket, Authenticator, Caller, Checked,
                 Request, TIMEOUT,
             },
             config::{AuthConfig, VerifiedRequest, Verifier},
@@ -31,7 +31,7 @@ use crate::{
     store::{StoreOperation, StoreReply},
 };
 
-type Decision = Result<Caller, Refusal>;
+type Decision = Result<Caller, AuthRefusal>;
 
 /// The maximum number of functions of the host that verify tokens at the same time. A request that is withdrawn or expires does
 /// not stop its function.
@@ -159,7 +159,7 @@ impl AuthServer {
             };
             tokio::select! {
                 decided = &mut decision => {
-                    return decided.unwrap_or(Err(Refusal::Failed)).map_err(Into::into);
+                    return decided.unwrap_or(Err(AuthRefusal::Failed)).map_err(Into::into);
                 }
                 () = timer => self.handle(AuthInput::Tick),
             }
@@ -338,7 +338,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::auth::{fetch::FetchResponse, server::resource::Place};
+    use crate::auth::{fetch::FetchResponse, server::resource::ResourceUrls};
 
     const KEYS: &str = "https://as.example.com/keys";
     const RESOURCE: &str = "https://mcp.example.com/mcp";
@@ -360,8 +360,11 @@ mod tests {
         let forged = format!("{head}.{}.{}", part(claims), URL_SAFE_NO_PAD.encode([1; 64]));
         let bearer = HeaderValue::try_from(format!("Bearer {forged}")).unwrap();
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
-        let place =
-            Place { resource: RESOURCE.into(), metadata: String::new(), url: RESOURCE.into() };
+        let place = ResourceUrls {
+            resource: RESOURCE.into(),
+            metadata: String::new(),
+            url: RESOURCE.into(),
+        };
         let (method, place) = (&Method::POST, Some(&place));
         let request = Request { method, headers: &headers, place, remote: None };
         server.begin(request, || panic!("no function of the host verifies tokens"))
@@ -391,7 +394,7 @@ mod tests {
         let then = clock::now().checked_sub(Duration::from_secs(50)).unwrap();
         server.lock().machine.handle(then, clock::unix(), AuthInput::Fetched(id, Ok(answer)));
         assert!(sent.try_recv().is_err());
-        assert!(matches!(begin(&server), Begun::Decided(Err(Refusal::InvalidToken(_)))));
+        assert!(matches!(begin(&server), Begun::Decided(Err(AuthRefusal::InvalidToken(_)))));
         assert!(sent.try_recv().is_ok(), "the keys are nearly as old as they may become");
     }
 }

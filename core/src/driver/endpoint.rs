@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
-    start_gate::Backlog, watchdog::lock_soon, work::Step,
+    start_gate::Backlog, watchdog::lock_soon, work::EndpointStep,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
@@ -159,14 +159,14 @@ impl EndpointServer {
         mut head: AdmittedHead,
         body: &[u8],
         mut outbox: Box<dyn Outbox>,
-    ) -> (ExchangeId, Step) {
+    ) -> (ExchangeId, EndpointStep) {
         #[cfg(feature = "auth")]
         if let (Some(auth), true) = (&self.auth, head.is_proxied()) {
             if let Some(request) = head.into_proxied(body) {
                 auth.proxy_request(request, outbox);
             }
             let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
-            return (exchange, Step::new(Work::default()));
+            return (exchange, EndpointStep::new(Work::default()));
         }
         let unread = &self.ledgers.unread;
         if unread.is_half_full() && unread.has_half_share(head.client_key()) {
@@ -177,7 +177,7 @@ impl EndpointServer {
             Ok(request) => request,
             Err(refusal) => {
                 outbox.deliver(refusal);
-                return (exchange, Step::new(Work::default()));
+                return (exchange, EndpointStep::new(Work::default()));
             }
         };
         let sessions = Arc::clone(&self.sessions.read().unwrap_or_else(PoisonError::into_inner));
@@ -247,7 +247,7 @@ impl EndpointServer {
     }
 
     /// Handles one frame of a message connection, without the computations that may take long.
-    pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> Step {
+    pub fn begin_message(&self, connection: ConnectionId, frame: &[u8]) -> EndpointStep {
         let frame = Frame::parse(frame);
         self.begin(|_| (), EndpointInput::Message(connection, frame))
     }
@@ -395,7 +395,7 @@ impl EndpointServer {
         &self,
         change: impl FnOnce(&mut EndpointState),
         input: EndpointInput<'_>,
-    ) -> Step {
+    ) -> EndpointStep {
         let mut state = self.lock();
         change(&mut state);
         let step = state.handle(input);
@@ -406,7 +406,7 @@ impl EndpointServer {
 
     /// Wakes those who wait for the end of calls, or for an earlier deadline.
     #[inline]
-    pub(super) fn announce(&self, step: &Step) {
+    pub(super) fn announce(&self, step: &EndpointStep) {
         // A waiter is counted before it takes the lock to look at the state. One that is not counted yet will see this change.
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.ended.notify_waiters();
@@ -417,7 +417,7 @@ impl EndpointServer {
     }
 
     /// Runs the computations of a step without the lock.
-    pub fn finish(&self, step: Step) -> Work {
+    pub fn finish(&self, step: EndpointStep) -> Work {
         step.finish(|computed| self.begin(|_| (), EndpointInput::Computed(computed)))
     }
 

@@ -9,7 +9,7 @@ use super::{
     native_host::NativeRuns,
     sending::Sending,
     start_gate::{Backlog, MAX_AT_ONCE, StartGate},
-    work::Step,
+    work::EndpointStep,
 };
 use crate::{
     clock,
@@ -49,7 +49,7 @@ impl EndpointState {
     }
 
     #[inline]
-    pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> Step {
+    pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> EndpointStep {
         let now = clock::now();
         self.pass(now, input);
         self.drain(now)
@@ -69,8 +69,8 @@ impl EndpointState {
     }
 
     /// Delivers the output, and returns the work.
-    pub(super) fn drain(&mut self, now: Instant) -> Step {
-        let mut step = Step::new(std::mem::take(&mut self.untaken));
+    pub(super) fn drain(&mut self, now: Instant) -> EndpointStep {
+        let mut step = EndpointStep::new(std::mem::take(&mut self.untaken));
         if self.gate.is_due(now) {
             self.start_those_that_waited(now, &mut step.work);
         }

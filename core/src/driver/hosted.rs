@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{EndpointServer, Ledgers, Outbox, Work, work::Step};
+use super::{EndpointServer, Ledgers, Outbox, Work, work::EndpointStep};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -116,7 +116,9 @@ impl HostedEndpoint {
     pub(crate) fn frame(&self, connection: ConnectionId, frame: &Frame<'_>) -> Option<Rest> {
         self.run(match frame {
             Frame::Line(line) => self.server.begin_message(connection, line),
-            Frame::TooLong(message) => Step::new(self.server.too_long(connection, *message)),
+            Frame::TooLong(message) => {
+                EndpointStep::new(self.server.too_long(connection, *message))
+            }
         })
     }
 
@@ -191,7 +193,7 @@ impl HostedEndpoint {
     }
 
     /// Does the work of a step. Returns the part that may take long.
-    fn run(&self, step: Step) -> Option<Rest> {
+    fn run(&self, step: EndpointStep) -> Option<Rest> {
         let (work, rest) = step.split();
         self.host.perform(work);
         let rest = rest?;

@@ -1,6 +1,6 @@
 //! The lines of message connections, of which a chunk may hold many. Long ones are parsed while others use the endpoint.
 
-use super::{EndpointServer, Work, work::Step};
+use super::{EndpointServer, Work, work::EndpointStep};
 use crate::{
     clock,
     engine::MAX_UNDER_LOCK,
@@ -18,7 +18,7 @@ impl EndpointServer {
         decoder: &mut LineDecoder,
         chunk: &[u8],
     ) -> Work {
-        let compute = |step| Step::new(self.finish(step));
+        let compute = |step| EndpointStep::new(self.finish(step));
         self.finish(self.handle_lines(connection, decoder, chunk, compute))
     }
 
@@ -28,7 +28,7 @@ impl EndpointServer {
         connection: ConnectionId,
         decoder: &mut LineDecoder,
         chunk: &[u8],
-    ) -> Step {
+    ) -> EndpointStep {
         self.handle_lines(connection, decoder, chunk, |step| step)
     }
 
@@ -38,8 +38,8 @@ impl EndpointServer {
         connection: ConnectionId,
         decoder: &mut LineDecoder,
         chunk: &[u8],
-        pause: impl Fn(Step) -> Step,
-    ) -> Step {
+        pause: impl Fn(EndpointStep) -> EndpointStep,
+    ) -> EndpointStep {
         // What came of the lines before those whose work is not taken yet.
         let (mut rest, mut before) = (chunk, None);
         let mut state = self.lock();
@@ -59,7 +59,7 @@ impl EndpointServer {
             // first, because not every one of them can run handlers.
             let so_far = state.drain(now);
             drop(state);
-            let step = before.get_or_insert_with(|| Step::new(Work::default()));
+            let step = before.get_or_insert_with(|| EndpointStep::new(Work::default()));
             step.extend(pause(so_far));
             if is_long {
                 step.extend(pause(self.begin(|_| (), input(connection, frame))));

@@ -42,7 +42,7 @@ pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream_connection::StreamConnection;
 pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;
-pub use work::{Step, Work};
+pub use work::{EndpointStep, Work};
 
 #[cfg(feature = "auth")]
 use crate::auth::Moment;

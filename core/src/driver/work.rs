@@ -128,12 +128,12 @@ impl Work {
 /// The work of one input, and computations that may take long.
 #[derive(Debug)]
 #[must_use = "what is not computed is never answered"]
-pub struct Step {
+pub struct EndpointStep {
     pub(super) work: Work,
     pub(super) computations: Vec<Computation>,
 }
 
-impl Step {
+impl EndpointStep {
     pub(super) fn new(work: Work) -> Self {
         Self { work, computations: Vec::new() }
     }

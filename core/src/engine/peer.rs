@@ -43,16 +43,16 @@ pub(crate) struct PeerSession {
     pub(crate) is_lagging: bool,
     /// The time of the peer's last message.
     last_seen: Option<Instant>,
-    requests: FxHashMap<InboundKey, Place>,
+    requests: FxHashMap<InboundKey, MessageInProgress>,
     /// Notifications that handlers run for.
-    notifications: FxHashMap<InboundKey, Place>,
+    notifications: FxHashMap<InboundKey, MessageInProgress>,
     /// Bytes of these requests and notifications.
     bytes: usize,
 }
 
 /// A request or notification of the peer that is being handled.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct MessageInProgress {
     call: CallId,
     stream: u64,
     /// Bytes of the message.
@@ -86,7 +86,7 @@ impl PeerSession {
 
     /// Returns whether requests that came on this stream are under way.
     pub(crate) fn is_busy(&self, stream: u64) -> bool {
-        self.requests.values().any(|place| place.stream == stream)
+        self.requests.values().any(|message| message.stream == stream)
     }
 
     /// Returns whether no request is under way.
@@ -112,7 +112,7 @@ impl PeerSession {
 
     /// Returns the stream of a request.
     pub(crate) fn stream_of(&self, key: InboundKey) -> Option<u64> {
-        self.requests.get(&key).map(|place| place.stream)
+        self.requests.get(&key).map(|message| message.stream)
     }
 
     /// Passes an input to the session, the resulting calls to the engine, and frames to `send`, with the stream to write
@@ -138,7 +138,7 @@ impl PeerSession {
             _ => None,
         };
         self.machine.handle(input);
-        self.drain(pump, done.map_or(stream, |place| place.stream), &mut send);
+        self.drain(pump, done.map_or(stream, |message| message.stream), &mut send);
     }
 
     /// Passes the calls of what the session has handled to the engine. Messages that belong to no request go to `current`.
@@ -159,21 +159,21 @@ impl PeerSession {
                 }
                 Output::Call(call) => self.begin(pump, current, call),
                 Output::Cancel(key) => {
-                    if let Some(place) = self.forget(key) {
-                        ended.push((key, place.stream));
-                        pump.engine.cancel(pump.now, place.call);
+                    if let Some(message) = self.forget(key) {
+                        ended.push((key, message.stream));
+                        pump.engine.cancel(pump.now, message.call);
                     }
                 }
                 Output::Answered { call: key, ask, outcome } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answered(pump.now, call, ask, outcome);
-                        ended.extend(self.apply(key, event).map(|place| (key, place.stream)));
+                        ended.extend(self.apply(key, event).map(|message| (key, message.stream)));
                     }
                 }
                 Output::AnswerReceived { call: key, ask, answer } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answer_received(pump.now, call, ask, answer);
-                        ended.extend(self.apply(key, event).map(|place| (key, place.stream)));
+                        ended.extend(self.apply(key, event).map(|message| (key, message.stream)));
                     }
                 }
                 Output::Subscribed(uris) => pump.engine.subscribed(uris),
@@ -195,21 +195,21 @@ impl PeerSession {
         ended: &[(InboundKey, u64)],
         current: u64,
     ) -> Option<u64> {
-        let (key, place) = match about {
+        let (key, stream) = match about {
             About::Peer => return None,
             About::Reply(None) => return Some(current),
             About::Call(key) => (key, self.stream_of(key)),
             // The session alone knows when a subscription ends.
-            About::Reply(Some(key)) => (key, self.forget(key).map(|place| place.stream)),
+            About::Reply(Some(key)) => (key, self.forget(key).map(|message| message.stream)),
         };
         let before = || ended.iter().find(|entry| entry.0 == key).map(|entry| entry.1);
-        Some(place.or_else(before).unwrap_or(current))
+        Some(stream.or_else(before).unwrap_or(current))
     }
 
     /// Returns the call of a request or notification.
     fn call(&self, key: InboundKey) -> Option<CallId> {
-        let place = self.requests.get(&key).or_else(|| self.notifications.get(&key));
-        place.map(|place| place.call)
+        let message = self.requests.get(&key).or_else(|| self.notifications.get(&key));
+        message.map(|message| message.call)
     }
 
     /// Adds the parts of the context that the message does not contain.
@@ -228,7 +228,7 @@ impl PeerSession {
         self.add_http_context(pump, &mut call.context);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
         if !matches!(event, CallEvent::Answered(_)) {
-            self.requests.insert(key, Place { call: id, stream, weight });
+            self.requests.insert(key, MessageInProgress { call: id, stream, weight });
             self.bytes += weight;
         }
         self.machine.handle(session::Input::Call(key, event));
@@ -247,29 +247,29 @@ impl PeerSession {
             let done = session::Input::Call(key, CallEvent::NotificationDone);
             return self.machine.handle(done);
         };
-        self.notifications.insert(key, Place { call, stream: 0, weight });
+        self.notifications.insert(key, MessageInProgress { call, stream: 0, weight });
         self.bytes += weight;
     }
 
     /// Passes an event of a call to the session. Returns what is known of the call if that ends it.
-    fn apply(&mut self, key: InboundKey, event: CallEvent) -> Option<Place> {
-        let place = match event {
+    fn apply(&mut self, key: InboundKey, event: CallEvent) -> Option<MessageInProgress> {
+        let message = match event {
             CallEvent::Answered(_) => self.forget(key),
             _ => None,
         };
         self.machine.handle(session::Input::Call(key, event));
-        place
+        message
     }
 
-    fn forget(&mut self, key: InboundKey) -> Option<Place> {
-        let place = self.requests.remove(&key)?;
-        self.bytes -= place.weight;
-        Some(place)
+    fn forget(&mut self, key: InboundKey) -> Option<MessageInProgress> {
+        let message = self.requests.remove(&key)?;
+        self.bytes -= message.weight;
+        Some(message)
     }
 
     fn forget_notification(&mut self, key: InboundKey) {
-        if let Some(place) = self.notifications.remove(&key) {
-            self.bytes -= place.weight;
+        if let Some(message) = self.notifications.remove(&key) {
+            self.bytes -= message.weight;
         }
     }
 }

@@ -24,7 +24,7 @@ const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its t
      (replay=\"forbid\"): call ctx.elicit, ctx.sample or ctx.roots instead, or remove replay=\"forbid\"";
 
 /// The effect of an answer on a handler that returned questions.
-enum Step {
+enum AnswerEffect {
     /// Other questions are open.
     Waiting,
     /// The handler runs again.
@@ -97,12 +97,12 @@ impl Engine {
             return CallEvent::Nothing;
         }
         match self.record_returned(call, ask, outcome) {
-            None | Some(Step::Waiting) => CallEvent::Nothing,
-            Some(Step::Complete) => {
+            None | Some(AnswerEffect::Waiting) => CallEvent::Nothing,
+            Some(AnswerEffect::Complete) => {
                 self.line_up(now, call);
                 CallEvent::Nothing
             }
-            Some(Step::Failed(fault)) => {
+            Some(AnswerEffect::Failed(fault)) => {
                 let Some((_, running)) = self.take_running(call) else { return CallEvent::Nothing };
                 self.leave(now, running.slot);
                 CallEvent::Answered(Err(fault))
@@ -155,8 +155,8 @@ impl Engine {
         call: CallId,
         ask: AskId,
         outcome: Result<Raw, Fault>,
-    ) -> Option<Step> {
-        let step = self.calls.update(call, |call| {
+    ) -> Option<AnswerEffect> {
+        let effect = self.calls.update(call, |call| {
             let State::Suspended(suspended) = &mut call.state else { return None };
             let Suspended { running, wait: Wait::Requests(requests), .. } = &mut **suspended else {
                 return None;
@@ -164,20 +164,20 @@ impl Engine {
             let (rerun, replay) = (requests.rerun.as_mut()?, running.replay.as_mut()?);
             let question = rerun.open.remove(&ask)?;
             match outcome {
-                Err(fault) => return Some(Step::Failed(fault)),
+                Err(fault) => return Some(AnswerEffect::Failed(fault)),
                 Ok(answer) => replay.recorded.answered(&question, answer),
             }
             if !rerun.open.is_empty() {
-                return Some(Step::Waiting);
+                return Some(AnswerEffect::Waiting);
             }
             // The next run is given these values, so that what it rejects of them is known here as well.
             let known = replay.context.answers.journal().then(&replay.recorded);
             replay.context.answers = Answers::new(None, known);
             replay.recorded = Journal::default();
             rerun.run.context.answers = replay.context.answers.clone();
-            Some(Step::Complete)
+            Some(AnswerEffect::Complete)
         });
-        step.flatten()
+        effect.flatten()
     }
 }
 

@@ -12,7 +12,7 @@ use super::authorization::{Protected, Unauthenticated};
 use super::{
     EndpointConfig, Part, Refused,
     challenge::{self, Demands},
-    config::Place,
+    config::PathMeaning,
     content::Content,
     guard::Guard,
     refusal::forbidden,
@@ -241,8 +241,8 @@ impl Admission {
     pub(super) fn upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.0.guard.check(head).map_err(forbidden)?;
         match self.0.config.place(head.uri.path()) {
-            Place::Endpoint => Ok(()),
-            Place::LegacySse | Place::Elsewhere => {
+            PathMeaning::Endpoint => Ok(()),
+            PathMeaning::LegacySse | PathMeaning::Elsewhere => {
                 let (status, body) = (StatusCode::NOT_FOUND, reply::refusal_body(NOWHERE));
                 Err(Part::Head { status, headers: reply::json_head(), body, more: false })
             }
@@ -256,18 +256,18 @@ impl Admission {
     fn target(&self, head: &RequestHead, method: &HttpMethod, uri: &Uri) -> Result<Target, Part> {
         let has_sessions = self.0.has_sessions;
         let target = match (self.0.config.place(uri.path()), method) {
-            (Place::Elsewhere, _) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
-            (Place::LegacySse, &HttpMethod::GET) if has_sessions => {
+            (PathMeaning::Elsewhere, _) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
+            (PathMeaning::LegacySse, &HttpMethod::GET) if has_sessions => {
                 Target::OpenLegacySse { path: uri.path().to_owned() }
             }
-            (Place::LegacySse, &HttpMethod::POST) if has_sessions => {
+            (PathMeaning::LegacySse, &HttpMethod::POST) if has_sessions => {
                 let query = uri.query().unwrap_or_default();
                 let id = query.split('&').find_map(|pair| pair.strip_prefix("session_id="));
                 Target::PostLegacySse { session: id.map(ToOwned::to_owned) }
             }
-            (Place::Endpoint, &HttpMethod::POST) => Target::Post,
-            (Place::Endpoint, &HttpMethod::GET) if has_sessions => Target::Get,
-            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => Target::Delete,
+            (PathMeaning::Endpoint, &HttpMethod::POST) => Target::Post,
+            (PathMeaning::Endpoint, &HttpMethod::GET) if has_sessions => Target::Get,
+            (PathMeaning::Endpoint, &HttpMethod::DELETE) if has_sessions => Target::Delete,
             _ => return Err(self.wrong_method(head, method)),
         };
         if target.has_message() {

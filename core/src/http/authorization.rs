@@ -28,9 +28,9 @@ use crate::{
         authorization_server::proxy::OAuthEndpoint,
         metadata::RESOURCE_PATH,
         server::{
-            authenticator::{Refusal, Request},
+            authenticator::{AuthRefusal, Request},
             config::{AuthConfig, VerifiedRequest},
-            resource::{Arrived, Facts, Place, Resource},
+            resource::{Arrived, Facts, Resource, ResourceUrls},
         },
         url::is_loopback,
     },
@@ -68,7 +68,7 @@ pub(crate) struct Unauthenticated {
     method: Method,
     path: String,
     /// `None`: the server does not know its own URL.
-    place: Option<Place>,
+    place: Option<ResourceUrls>,
 }
 
 impl Protected {
@@ -161,11 +161,11 @@ impl Protected {
         }
     }
 
-    fn place(&self, guard: &Guard, head: &Parts) -> Option<Place> {
+    fn place(&self, guard: &Guard, head: &Parts) -> Option<ResourceUrls> {
         self.place_at(guard, head, head.uri.path())
     }
 
-    fn place_at(&self, guard: &Guard, head: &Parts, path: &str) -> Option<Place> {
+    fn place_at(&self, guard: &Guard, head: &Parts, path: &str) -> Option<ResourceUrls> {
         let said = head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let host = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
         let mount = head.extensions.get::<MountPoint>();
@@ -271,20 +271,20 @@ impl Admission {
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
+impl From<AuthRefusal> for Refused {
+    fn from(refusal: AuthRefusal) -> Self {
         match refusal {
-            Refusal::Missing => Self::NoCredentials,
-            Refusal::Malformed(reason) => Self::InvalidRequest(reason),
-            Refusal::InvalidToken(reason) => Self::InvalidToken(reason),
-            Refusal::InvalidProof(reason) => Self::InvalidProof(reason),
-            Refusal::NeedsNonce(nonce) => Self::NeedsNonce(nonce),
-            Refusal::InsufficientScope { scopes, message } => {
+            AuthRefusal::Missing => Self::NoCredentials,
+            AuthRefusal::Malformed(reason) => Self::InvalidRequest(reason),
+            AuthRefusal::InvalidToken(reason) => Self::InvalidToken(reason),
+            AuthRefusal::InvalidProof(reason) => Self::InvalidProof(reason),
+            AuthRefusal::NeedsNonce(nonce) => Self::NeedsNonce(nonce),
+            AuthRefusal::InsufficientScope { scopes, message } => {
                 Self::InsufficientScope { scopes, message }
             }
-            Refusal::Unavailable => Self::AuthUnavailable,
-            Refusal::Failed => Self::Unidentified,
-            Refusal::UnknownUrl => Self::UnknownUrl,
+            AuthRefusal::Unavailable => Self::AuthUnavailable,
+            AuthRefusal::Failed => Self::Unidentified,
+            AuthRefusal::UnknownUrl => Self::UnknownUrl,
         }
     }
 }

@@ -58,7 +58,7 @@ impl Default for EndpointConfig {
 
 /// The meaning of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum PathMeaning {
     Endpoint,
     /// The stream of the HTTP+SSE transport of 2024-11-05.
     LegacySse,
@@ -67,20 +67,20 @@ pub(super) enum Place {
 
 impl EndpointConfig {
     /// A trailing slash makes no difference.
-    pub(super) fn place(&self, path: &str) -> Place {
+    pub(super) fn place(&self, path: &str) -> PathMeaning {
         let path = path.strip_suffix('/').unwrap_or(path);
         match &self.path {
-            None if self.legacy_sse && path.ends_with("/sse") => Place::LegacySse,
-            None => Place::Endpoint,
+            None if self.legacy_sse && path.ends_with("/sse") => PathMeaning::LegacySse,
+            None => PathMeaning::Endpoint,
             Some(own) => {
                 let own = own.strip_suffix('/').unwrap_or(own);
                 let parent = own.rsplit_once('/').map_or("", |(parent, _)| parent);
                 if path == own {
-                    Place::Endpoint
+                    PathMeaning::Endpoint
                 } else if self.legacy_sse && path.strip_prefix(parent) == Some("/sse") {
-                    Place::LegacySse
+                    PathMeaning::LegacySse
                 } else {
-                    Place::Elsewhere
+                    PathMeaning::Elsewhere
                 }
             }
         }

@@ -296,18 +296,19 @@ mod tests {
     }
 
     #[derive(Clone, Debug)]
-    enum Step {
+    enum EventLogStep {
         Append(u64, usize),
         Prime(u64),
-        ResultBuilder(u64),
+        Finish(u64),
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<EventLogStep>> {
         let stream = || 0_u64..6;
         let step = prop_oneof![
-            4 => (stream(), 0_usize..120).prop_map(|(stream, size)| Step::Append(stream, size)),
-            1 => stream().prop_map(Step::Prime),
-            1 => stream().prop_map(Step::ResultBuilder),
+            4 => (stream(), 0_usize..120)
+                .prop_map(|(stream, size)| EventLogStep::Append(stream, size)),
+            1 => stream().prop_map(EventLogStep::Prime),
+            1 => stream().prop_map(EventLogStep::Finish),
         ];
         vec(step, 0..80)
     }
@@ -319,13 +320,13 @@ mod tests {
             let mut sent: Vec<(String, u64, Option<Vec<u8>>)> = Vec::new();
             for (index, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Append(stream, size) => {
+                    EventLogStep::Append(stream, size) => {
                         let mut frame = index.to_string().into_bytes();
                         frame.resize(frame.len() + size, b'.');
                         sent.push((log.append(stream, &frame), stream, Some(frame)));
                     }
-                    Step::Prime(stream) => sent.push((log.prime(stream), stream, None)),
-                    Step::ResultBuilder(stream) => log.finish(stream),
+                    EventLogStep::Prime(stream) => sent.push((log.prime(stream), stream, None)),
+                    EventLogStep::Finish(stream) => log.finish(stream),
                 }
                 prop_assert!(log.bytes <= max_bytes);
             }

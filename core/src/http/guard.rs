@@ -55,7 +55,7 @@ pub enum Cors {
 
 /// The answer to a caller that is not allowed.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct GuardRefusal {
     pub(super) status: StatusCode,
     /// A JSON object, whose `error` names the setting that would let the request in.
     pub(super) body: Vec<u8>,
@@ -117,14 +117,14 @@ impl Guard {
     }
 
     /// Errors if this request must not be served.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(super) fn check(&self, head: &Parts) -> Result<(), GuardRefusal> {
         let hosts = hosts(head);
         let is_loopback = self.is_via_loopback(head);
         self.check_host(&hosts, is_loopback)?;
         for origin in head.headers.get_all(header::ORIGIN) {
             let text = origin.to_str().unwrap_or_default();
             if !self.lets_in(text, &hosts, is_loopback) {
-                return Err(Refusal::new(
+                return Err(GuardRefusal::new(
                     StatusCode::FORBIDDEN,
                     &format!(
                         "requests from the origin {} are refused: if that page may call, add it to {}; if it is the \
@@ -152,7 +152,7 @@ impl Guard {
 
     /// Errors if this request is for a host that is not served, whatever page sends it.
     #[cfg(feature = "auth")]
-    pub(super) fn check_host_only(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(super) fn check_host_only(&self, head: &Parts) -> Result<(), GuardRefusal> {
         self.check_host(&hosts(head), self.is_via_loopback(head))
     }
 
@@ -187,7 +187,7 @@ impl Guard {
         }
     }
 
-    fn check_host(&self, hosts: &[Option<Host>], is_loopback: bool) -> Result<(), Refusal> {
+    fn check_host(&self, hosts: &[Option<Host>], is_loopback: bool) -> Result<(), GuardRefusal> {
         if !is_loopback && self.hosts.is_empty() {
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl Guard {
             Some(None) => "an unreadable host".to_owned(),
             Some(Some(host)) => format!("the host {}", quoted(host.to_string().as_bytes())),
         };
-        Err(Refusal::new(
+        Err(GuardRefusal::new(
             StatusCode::MISDIRECTED_REQUEST,
             &format!(
                 "the request is for {said}, which is not served here: add the host to {}, or set {} to the address that \
@@ -251,7 +251,7 @@ impl Guard {
     }
 }
 
-impl Refusal {
+impl GuardRefusal {
     fn new(status: StatusCode, message: &str) -> Self {
         let mut body = ObjectWriter::with_capacity(message.len() + 16);
         body.member("error", message);

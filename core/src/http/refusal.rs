@@ -6,7 +6,7 @@ use super::{
     Part, Refused,
     admission::Admission,
     challenge::{self, Demands},
-    guard::Refusal,
+    guard::GuardRefusal,
     reply,
     requests::RETRY_AFTER,
 };
@@ -84,7 +84,7 @@ impl Admission {
 }
 
 /// Returns the answer to a request whose host or origin is not allowed.
-pub(super) fn forbidden(refusal: Refusal) -> Part {
-    let Refusal { status, body } = refusal;
+pub(super) fn forbidden(refusal: GuardRefusal) -> Part {
+    let GuardRefusal { status, body } = refusal;
     Part::Head { status, headers: reply::json_head(), body, more: false }
 }

@@ -29,7 +29,7 @@ impl Round {
     pub fn read(method: &str, result: &Raw) -> Result<Option<Self>, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Wire {
+        struct RoundMembers {
             #[serde(default)]
             result_type: ResultType,
             input_requests: Option<Members<Raw>>,
@@ -39,20 +39,20 @@ impl Round {
         if !contains(result.get().as_bytes(), "input_required") {
             return Ok(None);
         }
-        let wire: Wire = read(method, result)?;
-        if wire.result_type != ResultType::InputRequired {
+        let members: RoundMembers = read(method, result)?;
+        if members.result_type != ResultType::InputRequired {
             return Ok(None);
         }
-        let state = wire.request_state.filter(|state| state.get() != "null");
+        let state = members.request_state.filter(|state| state.get() != "null");
         if state.as_ref().is_some_and(|state| !state.get().starts_with('"')) {
             return Err(broken(format!("{method}: the server's requestState is not a string")));
         }
-        if state.is_none() && wire.input_requests.is_none() {
+        if state.is_none() && members.input_requests.is_none() {
             return Err(broken(format!(
                 "{method}: the server requires input but sent neither questions nor a requestState"
             )));
         }
-        let asked = wire.input_requests.unwrap_or_default().0;
+        let asked = members.input_requests.unwrap_or_default().0;
         if asked.len() > MAX_QUESTIONS {
             return Err(broken(format!(
                 "{method}: the server asks more than {MAX_QUESTIONS} questions at once"

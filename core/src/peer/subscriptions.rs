@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::uris::{Step, Uris};
+use self::uris::{UriRequest, Uris};
 pub use self::{changes::Changes, interests::Interests};
 use crate::{
     error::{Error, ErrorKind},
@@ -139,7 +139,7 @@ enum State {
 #[derive(Debug)]
 enum Purpose {
     Listen(SubscriptionKey),
-    Uri(String, Step),
+    Uri(String, UriRequest),
 }
 
 impl Subscriptions {

@@ -146,21 +146,21 @@ impl KnownTools {
 
     /// Interprets a result with the tool's listed definition, if it is known.
     pub fn read_result(&self, name: &str, result: &Raw) -> Result<ParsedToolResult, Error> {
-        let wire = Wire::read(result)?;
-        if wire.is_error {
-            let said = wire.text();
+        let read = ToolResultMembers::read(result)?;
+        if read.is_error {
+            let said = read.text();
             let failure = match said.is_empty() {
                 true => format!("tool {name:?} failed without a message"),
                 false => said,
             };
             let failure = Some(failure);
-            return Ok(ParsedToolResult { data: wire.data(None), failure, needs_schema: false });
+            return Ok(ParsedToolResult { data: read.data(None), failure, needs_schema: false });
         }
         let known = self.tools.get(name);
-        let is_wrapped = known.is_some_and(|tool| tool.is_wrapped) || wire.says_wrapped();
-        let inner = wire.structured_content.as_ref().and_then(|content| only_result(content.value));
+        let is_wrapped = known.is_some_and(|tool| tool.is_wrapped) || read.says_wrapped();
+        let inner = read.structured_content.as_ref().and_then(|content| only_result(content.value));
         let is_ambiguous = inner.is_some() && !is_wrapped;
-        let data = wire.data(inner.filter(|_| is_wrapped));
+        let data = read.data(inner.filter(|_| is_wrapped));
         let needs_schema = is_ambiguous && !self.knows(name);
         Ok(ParsedToolResult { data, failure: None, needs_schema })
     }
@@ -185,11 +185,11 @@ pub fn check_result(
     may_be_text: bool,
 ) -> Result<(), Error> {
     let Some(schema) = schema.compiled().transpose() else { return Ok(()) };
-    let wire = Wire::read(result)?;
-    if wire.is_error || wire.result_type != ResultType::Complete {
+    let read = ToolResultMembers::read(result)?;
+    if read.is_error || read.result_type != ResultType::Complete {
         return Ok(());
     }
-    let Some(value) = wire.structured_content else {
+    let Some(value) = read.structured_content else {
         let missing = "has an output schema but returned no structured content";
         let error = || super::broken(format!("tool {name:?} {missing}"));
         return if may_be_text { Ok(()) } else { Err(error()) };
@@ -252,7 +252,7 @@ impl ListedSchema {
 
 /// The members of a result that are needed here.
 #[derive(Default)]
-struct Wire<'a> {
+struct ToolResultMembers<'a> {
     /// JSON arrays and objects.
     content: Option<&'a str>,
     meta: Option<&'a str>,
@@ -262,32 +262,32 @@ struct Wire<'a> {
     result_type: ResultType,
 }
 
-impl<'a> Wire<'a> {
+impl<'a> ToolResultMembers<'a> {
     fn read(result: &'a Raw) -> Result<Self, Error> {
         if !result.get().starts_with('{') {
             read_member::<Members<IgnoredAny>>(result.get())?;
         }
-        let mut wire = Self::default();
+        let mut read = Self::default();
         for member in members(result.get()) {
             match &*member.name {
                 "content" => {
                     if !member.value.starts_with('[') {
                         read_member::<Option<Vec<IgnoredAny>>>(member.value)?;
                     }
-                    wire.content = Some(member.value);
+                    read.content = Some(member.value);
                 }
-                "structuredContent" => wire.structured_content = Some(member),
+                "structuredContent" => read.structured_content = Some(member),
                 "isError" => {
-                    wire.is_error = read_member(member.value).map(Option::unwrap_or_default)?;
+                    read.is_error = read_member(member.value).map(Option::unwrap_or_default)?;
                 }
                 "resultType" => {
-                    wire.result_type = read_member(member.value).map(Option::unwrap_or_default)?;
+                    read.result_type = read_member(member.value).map(Option::unwrap_or_default)?;
                 }
-                "_meta" => wire.meta = Some(member.value),
+                "_meta" => read.meta = Some(member.value),
                 _ => (),
             }
         }
-        Ok(wire)
+        Ok(read)
     }
 }
 
@@ -295,7 +295,7 @@ fn read_member<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(|error| super::invalid("tools/call", &error))
 }
 
-impl Wire<'_> {
+impl ToolResultMembers<'_> {
     /// Returns the data. `inner` is its place in the structured content, if that is a wrapper.
     fn data(&self, inner: Option<Range<usize>>) -> Option<ToolData> {
         let Some(structured) = &self.structured_content else {

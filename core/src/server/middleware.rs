@@ -167,10 +167,10 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
         params: Value,
         #[serde(default)]
         result: Value,
-        error: Option<Refusal>,
+        error: Option<PreparedError>,
     }
     #[derive(serde::Deserialize)]
-    struct Refusal {
+    struct PreparedError {
         code: i64,
         message: String,
         data: Option<Value>,
@@ -179,7 +179,7 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
         serde_json::from_str(input).map_err(|error| Failure::NotSupported(error.to_string()))?;
     let answer = match error {
         None => Ok(result),
-        Some(Refusal { code, message, data }) => Err((code, message, data)),
+        Some(PreparedError { code, message, data }) => Err((code, message, data)),
     };
     let layers = stack.layers(&method, None).collect();
     let way = Way { layers, params: params.clone(), end: End::Core(answer.clone()) };

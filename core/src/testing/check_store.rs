@@ -36,7 +36,7 @@ const ALL_BYTES: &[u8] = &{
 };
 
 /// A step: the rule that it checks, the key, the operation, and the reply that the rule demands.
-type Step = (&'static str, &'static str, Act, Want);
+type StoreCheckStep = (&'static str, &'static str, Act, Want);
 
 #[derive(Clone, Copy)]
 enum Act {
@@ -72,7 +72,7 @@ enum Want {
 
 use self::{Act::*, If::*, Want::*};
 
-const STEPS: &[Step] = &[
+const STEPS: &[StoreCheckStep] = &[
     ("get of a key without a value must return nothing", "a", Get, Nothing),
     ("take of a key without a value must return nothing", "a", Take, Nothing),
     (

@@ -30,7 +30,7 @@ use crate::{
             Request, Response, generate_key,
             test_server::{
                 AnsweredRequest, AuthFaults, AuthorizationServerOptions, MAX_BODY, MAX_FETCHES,
-                Step, TestServer, TokenOptions,
+                TestServer, TestServerStep, TokenOptions,
             },
         },
         url::WebUrl,
@@ -258,11 +258,11 @@ async fn answer(shared: &Shared, request: &Request) -> Response {
     let mut step = shared.lock().handle(&moment(), request);
     for _ in 0..MAX_FETCHES {
         match step {
-            Step::Respond(response) => {
+            TestServerStep::Respond(response) => {
                 replace_key(shared);
                 return response;
             }
-            Step::Fetch(wanted) => {
+            TestServerStep::Fetch(wanted) => {
                 let url = wanted.url.clone();
                 let fetched = fetch(wanted, &shared.network).await;
                 step = shared.lock().resume(&moment(), request, &url, &fetched);
@@ -270,8 +270,8 @@ async fn answer(shared: &Shared, request: &Request) -> Response {
         }
     }
     match step {
-        Step::Respond(response) => response,
-        Step::Fetch(_) => Response {
+        TestServerStep::Respond(response) => response,
+        TestServerStep::Fetch(_) => Response {
             status: StatusCode::BAD_GATEWAY,
             headers: HeaderMap::new(),
             body: b"the request needs too many documents".to_vec(),

@@ -33,14 +33,14 @@ impl ParamHeader {
         }
         let document: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         let mut reading = Reading::default();
-        reading.schema(&document, Place::Root)?;
+        reading.schema(&document, SchemaPosition::Root)?;
         Ok(reading.found)
     }
 }
 
 /// The position of a schema in its document.
 #[derive(Clone, Copy)]
-enum Place {
+enum SchemaPosition {
     Root,
     /// Reachable through `properties` only; `Reading` holds the path.
     Property,
@@ -55,7 +55,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn schema(&mut self, schema: &Value, place: Place) -> Result<(), String> {
+    fn schema(&mut self, schema: &Value, place: SchemaPosition) -> Result<(), String> {
         let Value::Object(members) = schema else { return Ok(()) };
         if let Some(annotation) = members.get(ANNOTATION) {
             self.annotation(annotation, members, place)?;
@@ -75,13 +75,13 @@ impl Reading {
                     Value::Object(schemas),
                 ) => {
                     for schema in schemas.values() {
-                        self.schema(schema, Place::Elsewhere)?;
+                        self.schema(schema, SchemaPosition::Elsewhere)?;
                     }
                 }
-                (_, Value::Object(_)) => self.schema(value, Place::Elsewhere)?,
+                (_, Value::Object(_)) => self.schema(value, SchemaPosition::Elsewhere)?,
                 (_, Value::Array(schemas)) => {
                     for schema in schemas {
-                        self.schema(schema, Place::Elsewhere)?;
+                        self.schema(schema, SchemaPosition::Elsewhere)?;
                     }
                 }
                 _ => (),
@@ -90,10 +90,15 @@ impl Reading {
         Ok(())
     }
 
-    fn property(&mut self, name: &str, schema: &Value, place: Place) -> Result<(), String> {
+    fn property(
+        &mut self,
+        name: &str,
+        schema: &Value,
+        place: SchemaPosition,
+    ) -> Result<(), String> {
         let place = match place {
-            Place::Elsewhere => Place::Elsewhere,
-            Place::Root | Place::Property => Place::Property,
+            SchemaPosition::Elsewhere => SchemaPosition::Elsewhere,
+            SchemaPosition::Root | SchemaPosition::Property => SchemaPosition::Property,
         };
         self.path.push(name.to_owned());
         self.schema(schema, place)?;
@@ -105,9 +110,9 @@ impl Reading {
         &mut self,
         annotation: &Value,
         schema: &Map<String, Value>,
-        place: Place,
+        place: SchemaPosition,
     ) -> Result<(), String> {
-        if !matches!(place, Place::Property) {
+        if !matches!(place, SchemaPosition::Property) {
             return Err(format!(
                 "{ANNOTATION} {annotation} does not stand on a property that is reached from the root through \
                  \"properties\" only: take it out, or write out what a \"$ref\" on the way points at"

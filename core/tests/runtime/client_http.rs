@@ -18,7 +18,9 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    http::{Answer, Mock, Seen, Step, discovery, event, eventually, text_result, tool, tool_list},
+    http::{
+        Answer, BodyStep, Mock, Seen, discovery, event, eventually, text_result, tool, tool_list,
+    },
     ports::reserve_port,
 };
 
@@ -48,8 +50,11 @@ async fn a_server_that_starts_slowly_is_not_taken_for_a_legacy_one() {
         "server/discover" => {
             let answer = request.response(discovery()).to_string();
             let (before, after) = answer.split_at(1);
-            let steps =
-                vec![Step::Bytes(before.into()), Step::Wait(50_000), Step::Bytes(after.into())];
+            let steps = vec![
+                BodyStep::Bytes(before.into()),
+                BodyStep::Wait(50_000),
+                BodyStep::Bytes(after.into()),
+            ];
             Answer { steps, ..Answer::json(200, Value::Null) }
         }
         _ => modern(request),
@@ -227,7 +232,7 @@ async fn a_server_that_keeps_rejecting_its_own_version_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn cancellation_closes_the_response_stream_without_a_notification() {
     let mock = Mock::start(|request| match &*request.rpc() {
-        "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
+        "tools/call" => Answer::events(vec![BodyStep::Bytes(": wait\n\n".into()), BodyStep::Hold]),
         _ => modern(request),
     })
     .await;
@@ -259,7 +264,7 @@ async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
             let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
                 "params": {"progressToken": token, "progress": 1}});
             Answer::events(vec![
-                Step::Bytes(": comment\r\n\r\nid: 1\r\ndata:\r\n\r\n".into()),
+                BodyStep::Bytes(": comment\r\n\r\nid: 1\r\ndata:\r\n\r\n".into()),
                 event(&progress),
                 event(&request.response(text_result("done"))),
             ])
@@ -285,8 +290,8 @@ async fn a_stream_that_ends_early_fails_its_call_only() {
     let calls = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
         "tools/call" => match calls.fetch_add(1, Ordering::Relaxed) {
-            0 => Answer::events(vec![Step::Bytes("id: 1\ndata:\n\n".into())]),
-            1 => Answer::events(vec![Step::Bytes(": x\n\n".into()), Step::Break]),
+            0 => Answer::events(vec![BodyStep::Bytes("id: 1\ndata:\n\n".into())]),
+            1 => Answer::events(vec![BodyStep::Bytes(": x\n\n".into()), BodyStep::Break]),
             2 => Answer::json(200, json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
             3 => Answer::empty(202),
             4 => Answer::text(500, "<html>out of\n memory</html>"),
@@ -347,7 +352,7 @@ async fn a_response_that_is_no_message_fails_its_call() {
             let mut response = request.response(text_result("wrong"));
             response["method"] = Value::Null;
             match request.body["params"]["arguments"]["events"].as_bool() {
-                Some(true) => Answer::events(vec![event(&response), Step::Hold]),
+                Some(true) => Answer::events(vec![event(&response), BodyStep::Hold]),
                 _ => Answer::json(200, response),
             }
         }

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::support::http::{
-    Answer, Mock, Seen, Step, discovery, event, event_with_id, eventually, initialized,
+    Answer, BodyStep, Mock, Seen, discovery, event, event_with_id, eventually, initialized,
     text_result, tool, tool_list,
 };
 
@@ -127,7 +127,11 @@ async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questio
         "GET" => {
             open.store(true, Ordering::SeqCst);
             let question = json!({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"});
-            Answer::events(vec![Step::Bytes(": hi\n\n".into()), event(&question), Step::Hold])
+            Answer::events(vec![
+                BodyStep::Bytes(": hi\n\n".into()),
+                event(&question),
+                BodyStep::Hold,
+            ])
         }
         "tools/call" => {
             assert!(open.load(Ordering::SeqCst));
@@ -200,10 +204,10 @@ async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
     let gets = AtomicUsize::new(0);
     let mock = Mock::start(move |request| match &*request.rpc() {
         "GET" => match gets.fetch_add(1, Ordering::SeqCst) {
-            0 => Answer::events(vec![Step::Bytes("id: e1\nretry: 100\ndata:\n\n".into())]),
+            0 => Answer::events(vec![BodyStep::Bytes("id: e1\nretry: 100\ndata:\n\n".into())]),
             1 => Answer::empty(503),
-            2 => Answer::events(vec![Step::Bytes("id: e2\ndata:\n\n".into()), Step::Break]),
-            _ => Answer::events(vec![Step::Hold]),
+            2 => Answer::events(vec![BodyStep::Bytes("id: e2\ndata:\n\n".into()), BodyStep::Break]),
+            _ => Answer::events(vec![BodyStep::Hold]),
         },
         _ => legacy(request),
     })
@@ -224,13 +228,13 @@ async fn a_broken_response_stream_is_resumed_after_the_servers_retry_time() {
         Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
             ("tools/call", _) => {
                 *slot.lock().unwrap() = Some(request.response(text_result("resumed")));
-                let priming = Step::Bytes("id: p-1\nretry: 500\ndata: \n\n".into());
-                Answer::events(vec![priming, Step::Wait(50)])
+                let priming = BodyStep::Bytes("id: p-1\nretry: 500\ndata: \n\n".into());
+                Answer::events(vec![priming, BodyStep::Wait(50)])
             }
             ("GET", Some("p-1")) => {
                 let progress = json!({"jsonrpc": "2.0", "method": "notifications/message",
                 "params": {"level": "info", "data": 1}});
-                Answer::events(vec![event_with_id("p-2", &progress), Step::Break])
+                Answer::events(vec![event_with_id("p-2", &progress), BodyStep::Break])
             }
             ("GET", Some("p-2")) => {
                 let result = slot.lock().unwrap().take().expect("asked once");
@@ -256,7 +260,7 @@ async fn lost_call(resumed: u16) -> (Mock, Error) {
     let mock =
         Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
             ("tools/call", _) => {
-                Answer::events(vec![Step::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
+                Answer::events(vec![BodyStep::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
             }
             ("GET", Some(_)) => Answer::empty(resumed),
             _ => legacy(request),
@@ -290,7 +294,7 @@ async fn a_stream_that_breaks_often_is_resumed_as_long_as_it_brings_events() {
         Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
             ("tools/call", _) => {
                 *slot.lock().unwrap() = Some(request.response(text_result("resumed")));
-                Answer::events(vec![Step::Bytes("id: 0\nretry: 20\ndata: \n\n".into())])
+                Answer::events(vec![BodyStep::Bytes("id: 0\nretry: 20\ndata: \n\n".into())])
             }
             ("GET", Some("20")) => {
                 let result = slot.lock().unwrap().take().expect("asked once");
@@ -300,7 +304,7 @@ async fn a_stream_that_breaks_often_is_resumed_as_long_as_it_brings_events() {
                 let next = last.parse::<u32>().unwrap() + 1;
                 let message = json!({"jsonrpc": "2.0", "method": "notifications/message",
                 "params": {"level": "info", "data": next}});
-                Answer::events(vec![event_with_id(&next.to_string(), &message), Step::Break])
+                Answer::events(vec![event_with_id(&next.to_string(), &message), BodyStep::Break])
             }
             _ => legacy(request),
         })
@@ -313,7 +317,7 @@ async fn a_stream_that_breaks_often_is_resumed_as_long_as_it_brings_events() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_tells_a_legacy_server() {
     let mock = Mock::start(|request| match &*request.rpc() {
-        "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
+        "tools/call" => Answer::events(vec![BodyStep::Bytes(": wait\n\n".into()), BodyStep::Hold]),
         _ => legacy(request),
     })
     .await;
@@ -333,7 +337,7 @@ async fn a_cancelled_call_cancels_its_question() {
         "tools/call" => {
             let form = json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}});
             let asked = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": form});
-            Answer::events(vec![event(&asked), Step::Feed(Arc::clone(&source))])
+            Answer::events(vec![event(&asked), BodyStep::Feed(Arc::clone(&source))])
         }
         "notifications/cancelled" => {
             let params = json!({"requestId": "q"});

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     client_http_legacy::{connect, legacy},
     support::http::{
-        Answer, Mock, Step, event, eventually, initialized, text_result, tool, tool_list,
+        Answer, BodyStep, Mock, event, eventually, initialized, text_result, tool, tool_list,
     },
 };
 
@@ -25,8 +25,8 @@ async fn sse_server(endpoint: &'static str) -> Mock {
     // The stream of the mock is scripted: it sends what `POST` left for it.
     Mock::start(move |request| match (&*request.method, &*request.path) {
         ("GET", "/sse") => Answer::events(vec![
-            Step::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
-            Step::Feed(Arc::clone(&listener)),
+            BodyStep::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
+            BodyStep::Feed(Arc::clone(&listener)),
         ]),
         ("POST", "/sse") => Answer::text(405, "Method Not Allowed"),
         ("POST", "/messages?id=7") => {
@@ -73,8 +73,8 @@ async fn an_endpoint_of_another_origin_is_not_used() {
     let endpoint = format!("http://localhost:{}/messages", thief.port);
     let mock = Mock::start(move |request| match &*request.method {
         "GET" => Answer::events(vec![
-            Step::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
-            Step::Hold,
+            BodyStep::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
+            BodyStep::Hold,
         ]),
         _ => Answer::empty(405),
     })
@@ -93,11 +93,11 @@ async fn the_end_of_an_http_sse_stream_is_a_lost_connection() {
             let id = if connections.fetch_add(1, Ordering::Relaxed) == 0 { 2 } else { 1 };
             let result = json!({"jsonrpc": "2.0", "id": id, "result": initialized("2024-11-05")});
             Answer::events(vec![
-                Step::Bytes("event: endpoint\ndata: /messages\n\n".into()),
-                Step::Wait(100),
+                BodyStep::Bytes("event: endpoint\ndata: /messages\n\n".into()),
+                BodyStep::Wait(100),
                 event(&result),
-                Step::Wait(1000),
-                Step::Break,
+                BodyStep::Wait(1000),
+                BodyStep::Break,
             ])
         }
         ("POST", _) if request.path == "/messages" => Answer::empty(202),

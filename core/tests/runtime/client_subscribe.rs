@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::support::{
-    http::{self, Answer, Mock, Seen, Step, event, eventually, initialized},
+    http::{self, Answer, BodyStep, Mock, Seen, event, eventually, initialized},
     memory::{self, reserve_url},
 };
 
@@ -190,7 +190,7 @@ fn discovery() -> Value {
     discovery
 }
 
-fn acknowledged(request: &Seen) -> Step {
+fn acknowledged(request: &Seen) -> BodyStep {
     event(
         &json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {
             "_meta": {"io.modelcontextprotocol/subscriptionId": request.body["id"]},
@@ -199,7 +199,7 @@ fn acknowledged(request: &Seen) -> Step {
     )
 }
 
-fn updated(request: &Seen, uri: &str) -> Step {
+fn updated(request: &Seen, uri: &str) -> BodyStep {
     event(&json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {
         "_meta": {"io.modelcontextprotocol/subscriptionId": request.body["id"]}, "uri": uri,
     }}))
@@ -212,9 +212,13 @@ async fn a_stream_that_breaks_is_listened_to_again() {
     let mock = Mock::start(move |request| match &*request.rpc() {
         "server/discover" => request.result(discovery()),
         "subscriptions/listen" => match count.fetch_add(1, Ordering::Relaxed) {
-            0 => Answer::events(vec![acknowledged(request), updated(request, ABOUT), Step::Break]),
+            0 => Answer::events(vec![
+                acknowledged(request),
+                updated(request, ABOUT),
+                BodyStep::Break,
+            ]),
             1 => Answer::text(503, "not yet"),
-            _ => Answer::events(vec![acknowledged(request), Step::Hold]),
+            _ => Answer::events(vec![acknowledged(request), BodyStep::Hold]),
         },
         _ => request.error(404, -32601, Value::Null),
     })
@@ -261,7 +265,7 @@ async fn a_partially_acknowledged_subscription_fails() {
         } else {
             let mut request = request.clone();
             request.body["params"]["notifications"] = json!({"toolsListChanged": true});
-            Answer::events(vec![acknowledged(&request), Step::Hold])
+            Answer::events(vec![acknowledged(&request), BodyStep::Hold])
         }
     })
     .await;
@@ -278,7 +282,7 @@ async fn dropping_a_pending_subscribe_cancels_it() {
         if request.rpc() == "server/discover" {
             return request.result(discovery());
         }
-        Answer::events(vec![Step::Hold])
+        Answer::events(vec![BodyStep::Hold])
     })
     .await;
     let client = connect(Target::url(&mock.url).unwrap(), Revision::V2026_07_28).await;
@@ -309,7 +313,7 @@ impl Forgetful {
                     request.result(result).with("Mcp-Session-Id", &current)
                 }
                 _ if !is_known => Answer::empty(404),
-                "GET" => Answer::events(vec![Step::Feed(Arc::clone(&feed))]),
+                "GET" => Answer::events(vec![BodyStep::Feed(Arc::clone(&feed))]),
                 "notifications/initialized" => Answer::empty(202),
                 _ => request.result(json!({"tools": []})),
             }
@@ -439,7 +443,7 @@ async fn renewing_sessions_is_bounded() {
         "GET" if request.header("last-event-id").is_some() => Answer::empty(404),
         "GET" => {
             let start = "id: 1\nretry: 20\ndata: {}\n\n";
-            Answer::events(vec![Step::Bytes(start.into()), Step::Wait(50), Step::Break])
+            Answer::events(vec![BodyStep::Bytes(start.into()), BodyStep::Wait(50), BodyStep::Break])
         }
         _ => Answer::empty(202),
     })

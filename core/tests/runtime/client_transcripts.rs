@@ -67,12 +67,12 @@ async fn replay(path: &Path) {
 }
 
 /// The client's end of a connection whose other end is a transcript.
-struct Wire {
+struct TranscriptTransport {
     sender: mpsc::UnboundedSender<Vec<u8>>,
     arriving: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
 }
 
-impl Transport for Wire {
+impl Transport for TranscriptTransport {
     async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
         Ok(self.arriving.lock().await.recv().await)
     }
@@ -115,7 +115,7 @@ impl Player {
             let ((sender, from_client), (to_client, arriving)) =
                 (mpsc::unbounded_channel(), mpsc::unbounded_channel());
             (self.from_client, self.to_client) = (Some(from_client), Some(to_client));
-            let wire = Wire { sender, arriving: Mutex::new(arriving) };
+            let wire = TranscriptTransport { sender, arriving: Mutex::new(arriving) };
             let (spoken, kept) = (self.spoken.clone(), Arc::clone(&self.client));
             self.acts.push_back(tokio::spawn(async move {
                 match connect(wire, &spoken, events).await {
@@ -161,7 +161,7 @@ impl Player {
 }
 
 async fn connect(
-    wire: Wire,
+    wire: TranscriptTransport,
     spoken: &str,
     events: mpsc::UnboundedSender<Value>,
 ) -> Result<Client, Error> {

@@ -17,11 +17,11 @@ use tokio::{
     sync::{Notify, mpsc},
 };
 
-trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+trait AsyncReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> AsyncReadWrite for T {}
 
-async fn connect(listening: &Listening) -> BufReader<Box<dyn Wire>> {
+async fn connect(listening: &Listening) -> BufReader<Box<dyn AsyncReadWrite>> {
     let url = listening.url();
     BufReader::new(match url.strip_prefix("tcp://") {
         Some(address) => Box::new(TcpStream::connect(address).await.unwrap()),
@@ -55,7 +55,7 @@ fn call(id: u64, tool: &str) -> String {
     request(id, "tools/call", json!({"name": tool, "arguments": {}}))
 }
 
-async fn next(stream: &mut BufReader<Box<dyn Wire>>) -> Value {
+async fn next(stream: &mut BufReader<Box<dyn AsyncReadWrite>>) -> Value {
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line:?}"))

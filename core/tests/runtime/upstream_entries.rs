@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     duplex::Peer,
-    http::{Answer, Mock, Seen, Step, eventually, initialized},
+    http::{Answer, BodyStep, Mock, Seen, eventually, initialized},
 };
 
 /// Answers as a server of 2025-11-25 with these lists.
@@ -136,7 +136,7 @@ async fn lists_that_change_all_the_time_are_looked_at_in_intervals() {
     let feed = Arc::new(Mutex::new(Vec::new()));
     let events = Arc::clone(&feed);
     let upstream = Mock::start(move |seen| match seen.rpc().as_str() {
-        "GET" => Answer::events(vec![Step::Feed(Arc::clone(&events))]),
+        "GET" => Answer::events(vec![BodyStep::Feed(Arc::clone(&events))]),
         _ => listing(seen, &lists),
     })
     .await;

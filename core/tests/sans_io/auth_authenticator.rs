@@ -9,7 +9,7 @@ use gudgeon::{
         server::{
             api_keys::ApiKeys,
             authenticator::{
-                AuthInput, AuthOutput, Authenticator, Dpop, Jwt, Method, Refusal, VerifyReply,
+                AuthInput, AuthOutput, AuthRefusal, Authenticator, Dpop, Jwt, Method, VerifyReply,
             },
             dpop_check::Nonces,
             keys::Keys,
@@ -95,7 +95,7 @@ fn an_issuer_that_fails_admits_nobody() {
         let refusal = fixture.decided(ticket).unwrap_err();
         match is_empty_set {
             true => invalid(&refusal, "not known"),
-            false => assert_eq!(refusal, Refusal::Unavailable),
+            false => assert_eq!(refusal, AuthRefusal::Unavailable),
         }
     }
 }
@@ -109,7 +109,7 @@ fn an_issuer_that_does_not_answer_is_not_waited_for_for_long() {
     assert!(deadline - fixture.now <= Duration::from_secs(30));
     fixture.pass(60);
     fixture.handle(AuthInput::Tick);
-    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Unavailable);
     fixture.answer(id, 200, "{}");
     assert!(fixture.machine.poll().is_none(), "it was decided already");
 }
@@ -120,7 +120,7 @@ fn the_number_of_waiting_requests_is_bounded() {
     let mut fixture = Fixture::from(jwt(Keys::at(KEYS)));
     let token = signer.token(json!({}));
     let tickets: Vec<_> = (0..1_000).map(|_| fixture.pending(&token)).collect();
-    assert_eq!(refused(fixture.bearer(&token)), Refusal::Unavailable);
+    assert_eq!(refused(fixture.bearer(&token)), AuthRefusal::Unavailable);
     fixture.remote = Some(IpAddr::from([192, 0, 2, 1]));
     let other = fixture.pending(&token);
     fixture.handle(AuthInput::Cancelled(other));
@@ -142,7 +142,7 @@ fn the_number_of_introspections_is_bounded() {
     let tickets: Vec<_> =
         (0..256).map(|number| fixture.pending(&format!("opaque{number}"))).collect();
     let fetches: Vec<_> = tickets.iter().map(|_| fixture.fetch().0).collect();
-    assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
+    assert_eq!(refused(fixture.bearer("one-more")), AuthRefusal::Unavailable);
     assert!(fixture.machine.poll().is_none());
     fixture.remote = Some(IpAddr::from([192, 0, 2, 1]));
     let other = fixture.pending("of-another-client");
@@ -153,7 +153,7 @@ fn the_number_of_introspections_is_bounded() {
     let same = fixture.pending("opaque0");
     assert!(fixture.machine.poll().is_none());
     fixture.handle(AuthInput::Cancelled(tickets[0]));
-    assert_eq!(refused(fixture.bearer("one-more")), Refusal::Unavailable);
+    assert_eq!(refused(fixture.bearer("one-more")), AuthRefusal::Unavailable);
     fixture.answer(fetches[0], 200, json!({ "active": true, "sub": "eve" }).to_string());
     assert_eq!(fixture.decided(same).unwrap().subject, "eve");
     fixture.pending("one-more");
@@ -192,26 +192,26 @@ fn a_server_without_a_known_url_verifies_what_needs_none() {
 
     let mut fixture = nowhere(vec![api_keys("Authorization"), Method::Verify]);
     assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
-    assert_eq!(refused(fixture.check(&[])), Refusal::Missing);
+    assert_eq!(refused(fixture.check(&[])), AuthRefusal::Missing);
     fixture.pending("other");
 
     let own_audience = || Method::Jwt(Box::new(fixed(&signer)));
     let mut fixture = nowhere(vec![own_audience(), api_keys("Authorization")]);
     assert_eq!(accepted(fixture.bearer("k3y")).subject, "robot");
-    assert_eq!(refused(fixture.bearer(&token)), Refusal::UnknownUrl);
+    assert_eq!(refused(fixture.bearer(&token)), AuthRefusal::UnknownUrl);
     assert_eq!(
         refused(fixture.check(&[])),
-        Refusal::UnknownUrl,
+        AuthRefusal::UnknownUrl,
         "the challenge names the metadata"
     );
-    assert_eq!(refused(nowhere(vec![introspection()]).bearer("opaque")), Refusal::UnknownUrl);
+    assert_eq!(refused(nowhere(vec![introspection()]).bearer("opaque")), AuthRefusal::UnknownUrl);
 
     let named = Jwt { audiences: Some(vec![RESOURCE.into()]), ..fixed(&signer) };
     let mut fixture = nowhere(vec![Method::Jwt(Box::new(named))]);
     assert_eq!(accepted(fixture.bearer(&token)).subject, "ada");
     let bound = signer.token(json!({ "cnf": { "jkt": "x" } }));
     let proven = [("authorization", &*format!("DPoP {bound}")), ("dpop", "a.b.c")];
-    assert_eq!(refused(fixture.check(&proven)), Refusal::UnknownUrl);
+    assert_eq!(refused(fixture.check(&proven)), AuthRefusal::UnknownUrl);
 }
 
 #[test]
@@ -231,14 +231,14 @@ fn credentials_come_once_and_in_a_header() {
     let mut fixture = Fixture::from(fixed(&signer));
     let bearer = format!("Bearer {}", signer.token(json!({})));
     accepted(fixture.check(&[("authorization", &bearer)]));
-    assert_eq!(refused(fixture.check(&[])), Refusal::Missing);
-    assert_eq!(refused(fixture.check(&[("authorization", "Basic YTpi")])), Refusal::Missing);
+    assert_eq!(refused(fixture.check(&[])), AuthRefusal::Missing);
+    assert_eq!(refused(fixture.check(&[("authorization", "Basic YTpi")])), AuthRefusal::Missing);
     for headers in [
         &[("authorization", &*bearer), ("authorization", &*bearer)][..],
         &[("authorization", "Bearer")],
         &[("authorization", "Bearer a b")],
     ] {
-        assert!(matches!(refused(fixture.check(headers)), Refusal::Malformed(_)));
+        assert!(matches!(refused(fixture.check(headers)), AuthRefusal::Malformed(_)));
     }
     invalid(&refused(fixture.bearer(&"x".repeat(20_000))), "too long");
     invalid(&refused(fixture.bearer("opaque")), "not known");
@@ -265,7 +265,7 @@ fn methods_are_chosen_by_the_looks_of_the_credentials() {
     assert_eq!(accepted(fixture.check(&[("x-api-key", "k3y")])).subject, "robot");
     invalid(&refused(fixture.check(&[("x-api-key", "other")])), "key is not known");
     let twice = refused(fixture.check(&[("x-api-key", "k3y"), ("x-api-key", "k3y")]));
-    assert!(matches!(twice, Refusal::Malformed(_)));
+    assert!(matches!(twice, AuthRefusal::Malformed(_)));
     assert!(fixture.machine.poll().is_none());
 
     let (one, two) = (fixture.pending("opaque"), fixture.pending("opaque"));
@@ -299,7 +299,7 @@ fn an_introspected_token_for_another_resource_is_refused() {
     let ticket = fixture.pending("other");
     let (id, _) = fixture.fetch();
     fixture.answer(id, 401, "{}");
-    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Unavailable);
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_function_of_the_host_that_fails_admits_nobody() {
     let ticket = fixture.pending("opaque");
     asked(&mut fixture);
     fixture.handle(AuthInput::Verified(ticket, VerifyReply::Failed));
-    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Failed);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Failed);
 
     let ticket = fixture.pending("opaque");
     asked(&mut fixture);
@@ -340,7 +340,7 @@ fn a_function_of_the_host_that_fails_admits_nobody() {
     asked(&mut fixture);
     fixture.pass(60);
     fixture.handle(AuthInput::Tick);
-    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Failed);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Failed);
 }
 
 /// 2026-07-28, "Runtime Insufficient Scope Errors": all scopes of the operation at once.
@@ -351,7 +351,9 @@ fn every_request_needs_the_scopes() {
     let methods = || vec![Method::Jwt(Box::new(Jwt { scopes: scopes.clone(), ..fixed(&signer) }))];
     let mut fixture = Fixture::from(methods());
     let refusal = refused(fixture.bearer(&signer.token(json!({}))));
-    let Refusal::InsufficientScope { scopes: needed, .. } = refusal else { panic!("{refusal:?}") };
+    let AuthRefusal::InsufficientScope { scopes: needed, .. } = refusal else {
+        panic!("{refusal:?}")
+    };
     assert_eq!(needed, scopes);
     accepted(fixture.bearer(&signer.token(json!({ "scope": "books:write books:read" }))));
     let hierarchy = ScopeHierarchy::new([("books:write", ["books:read"])]);
@@ -379,7 +381,7 @@ fn a_bound_token_needs_a_proof_that_is_used_once() {
     ] {
         let refusal = refused(with_proof(&mut fixture, &token, changes));
         assert!(
-            matches!(&refusal, Refusal::InvalidProof(message) if message.contains(reason)),
+            matches!(&refusal, AuthRefusal::InvalidProof(message) if message.contains(reason)),
             "{refusal:?}"
         );
     }
@@ -400,7 +402,8 @@ fn a_bound_token_needs_a_proof_that_is_used_once() {
         ScopeHierarchy::default(),
     );
     fixture.machine = machine.with_nonces(Nonces::new(["key"]));
-    let Refusal::NeedsNonce(nonce) = refused(with_proof(&mut fixture, &token, json!({}))) else {
+    let AuthRefusal::NeedsNonce(nonce) = refused(with_proof(&mut fixture, &token, json!({})))
+    else {
         panic!("a nonce is needed")
     };
     accepted(with_proof(&mut fixture, &token, json!({ "nonce": nonce })));

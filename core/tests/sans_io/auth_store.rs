@@ -4,7 +4,9 @@ use std::{net::IpAddr, time::Duration};
 
 use gudgeon::{
     auth::server::{
-        authenticator::{AuthInput, AuthOutput, AuthTicket, Checked, Dpop, Jwt, Method, Refusal},
+        authenticator::{
+            AuthInput, AuthOutput, AuthRefusal, AuthTicket, Checked, Dpop, Jwt, Method,
+        },
         dpop_check::MAX_SKEW,
         keys::Keys,
     },
@@ -64,8 +66,8 @@ fn operation(fixture: &mut Fixture, ticket: AuthTicket) -> StoreOperation {
     }
 }
 
-fn used_before(refusal: &Refusal) {
-    assert_eq!(*refusal, Refusal::InvalidProof("the DPoP proof was used before".into()));
+fn used_before(refusal: &AuthRefusal) {
+    assert_eq!(*refusal, AuthRefusal::InvalidProof("the DPoP proof was used before".into()));
 }
 
 #[test]
@@ -135,7 +137,7 @@ fn a_store_that_fails_admits_nobody() {
         let mut fixture = parties.server();
         let (ticket, _) = parties.asks(&mut fixture, &parties.proof("1"));
         fixture.handle(AuthInput::Stored(ticket, reply));
-        assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+        assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Unavailable);
         assert_eq!(fixture.machine.deadline(), None);
     }
 }
@@ -151,7 +153,7 @@ fn a_store_that_does_not_answer_is_not_waited_for_for_long() {
     assert!(fixture.machine.poll().is_none());
     fixture.pass(1);
     fixture.handle(AuthInput::Tick);
-    assert_eq!(fixture.decided(ticket).unwrap_err(), Refusal::Unavailable);
+    assert_eq!(fixture.decided(ticket).unwrap_err(), AuthRefusal::Unavailable);
     for _ in 0..2 {
         fixture.handle(AuthInput::Stored(ticket, StoreReply::Stored(1)));
         assert!(fixture.machine.poll().is_none(), "it was decided already");
@@ -209,7 +211,7 @@ fn only_proofs_of_accepted_tokens_are_stored() {
     let signed_by_another = foreign.holder.proof(&parties.token, json!({}));
     assert!(matches!(
         refused(parties.check(&mut fixture, &signed_by_another)),
-        Refusal::InvalidProof(_)
+        AuthRefusal::InvalidProof(_)
     ));
     invalid(&refused(foreign.check(&mut fixture, &foreign.proof("1"))), "signature");
     let jwt =
@@ -217,7 +219,7 @@ fn only_proofs_of_accepted_tokens_are_stored() {
     let mut strict = Fixture::from(vec![Method::Jwt(Box::new(jwt))]);
     strict.machine = strict.machine.with_store();
     let refusal = refused(parties.check(&mut strict, &parties.proof("2")));
-    assert!(matches!(refusal, Refusal::InsufficientScope { .. }));
+    assert!(matches!(refusal, AuthRefusal::InsufficientScope { .. }));
     assert!(fixture.machine.poll().is_none() && strict.machine.poll().is_none());
 }
 
@@ -230,7 +232,7 @@ fn the_number_of_requests_that_wait_for_the_store_is_bounded() {
         parties.asks(&mut fixture, &parties.proof(&number.to_string()));
     }
     let more = parties.proof("more");
-    assert_eq!(refused(parties.check(&mut fixture, &more)), Refusal::Unavailable);
+    assert_eq!(refused(parties.check(&mut fixture, &more)), AuthRefusal::Unavailable);
     assert!(fixture.machine.poll().is_none(), "the store is not asked about it");
     fixture.remote = Some(IpAddr::from([192, 0, 2, 1]));
     parties.asks(&mut fixture, &more);

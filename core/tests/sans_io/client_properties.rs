@@ -84,7 +84,7 @@ fn beginning() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ClientStep {
     Frame(Vec<u8>),
     LastLine(Vec<u8>),
     Response(u64, Vec<u8>),
@@ -95,18 +95,18 @@ enum Step {
     Start,
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = ClientStep> {
     prop_oneof![
-        6 => any_message().prop_map(|message| Step::Frame(message.to_string().into_bytes())),
-        1 => vec(any_message(), 0..4).prop_map(|messages| Step::Frame(Value::Array(messages).to_string().into_bytes())),
-        1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
-        2 => (0u64..60, any_message()).prop_map(|(id, message)| Step::Response(id, message.to_string().into_bytes())),
-        1 => beginning().prop_map(Step::LastLine),
-        1 => beginning().prop_map(Step::TooLong),
-        3 => select(Method::ALL.to_vec()).prop_map(Step::Request),
-        1 => (0u64..20).prop_map(Step::Advance),
-        1 => Just(Step::Closed),
-        1 => Just(Step::Start),
+        6 => any_message().prop_map(|message| ClientStep::Frame(message.to_string().into_bytes())),
+        1 => vec(any_message(), 0..4).prop_map(|messages| ClientStep::Frame(Value::Array(messages).to_string().into_bytes())),
+        1 => vec(any::<u8>(), 0..64).prop_map(ClientStep::Frame),
+        2 => (0u64..60, any_message()).prop_map(|(id, message)| ClientStep::Response(id, message.to_string().into_bytes())),
+        1 => beginning().prop_map(ClientStep::LastLine),
+        1 => beginning().prop_map(ClientStep::TooLong),
+        3 => select(Method::ALL.to_vec()).prop_map(ClientStep::Request),
+        1 => (0u64..20).prop_map(ClientStep::Advance),
+        1 => Just(ClientStep::Closed),
+        1 => Just(ClientStep::Start),
     ]
 }
 
@@ -122,26 +122,26 @@ proptest! {
         let mut requests = 0;
         for (number, step) in (0u64..).zip(steps) {
             match step {
-                Step::Frame(bytes) => client.feed(Input::Frame(&bytes)),
-                Step::LastLine(bytes) => client.feed(Input::LastLine(&bytes)),
-                Step::Response(id, bytes) => {
+                ClientStep::Frame(bytes) => client.feed(Input::Frame(&bytes)),
+                ClientStep::LastLine(bytes) => client.feed(Input::LastLine(&bytes)),
+                ClientStep::Response(id, bytes) => {
                     client.feed(Input::Response { id, frame: &bytes });
                     client.drain();
                     let in_flight = client.session.in_flight();
                     client.feed(Input::Failed { id, error: Error::new(ErrorKind::Lost, "again") });
                     prop_assert_eq!(client.session.in_flight(), in_flight, "it has ended");
                 }
-                Step::TooLong(beginning) => client.feed(Input::TooLong(TooLong { limit: 9, beginning: &beginning, end: b"" })),
-                Step::Request(method) => {
+                ClientStep::TooLong(beginning) => client.feed(Input::TooLong(TooLong { limit: 9, beginning: &beginning, end: b"" })),
+                ClientStep::Request(method) => {
                     requests += 1;
                     let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };
                     client.request(number, method, "{}", options);
                 }
-                Step::Advance(seconds) => {
+                ClientStep::Advance(seconds) => {
                     client.advance(Duration::from_secs(seconds));
                 }
-                Step::Closed => client.feed(Input::Closed("gone")),
-                Step::Start => client.feed(Input::Start),
+                ClientStep::Closed => client.feed(Input::Closed("gone")),
+                ClientStep::Start => client.feed(Input::Start),
             }
             client.drain();
             prop_assert!(client.session.in_flight() <= requests);

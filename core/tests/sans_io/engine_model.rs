@@ -31,7 +31,7 @@ use gudgeon::{
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::{Value, json};
 
-use self::steps::{Brought, Decision, KEYS, Outcome, PEERS, Step, TARGETS, step};
+use self::steps::{Brought, Decision, KEYS, ModelStep, Outcome, PEERS, TARGETS, step};
 use crate::support::{
     Handler,
     asker::{form, questions, yes},
@@ -136,17 +136,17 @@ impl Model {
         model
     }
 
-    fn perform(&mut self, step: Step) {
+    fn perform(&mut self, step: ModelStep) {
         match step {
-            Step::Call { peer, target, is_modern, is_large } => {
+            ModelStep::Call { peer, target, is_modern, is_large } => {
                 let rest = match is_large {
                     true => json!({"padding": "x".repeat(MAX_UNDER_LOCK)}),
                     false => json!({}),
                 };
                 self.call(peer, target, is_modern, &rest);
             }
-            Step::Retry { peer, round, answers } => self.retry(peer, round, answers),
-            Step::Cancel { peer, request } => {
+            ModelStep::Retry { peer, round, answers } => self.retry(peer, round, answers),
+            ModelStep::Cancel { peer, request } => {
                 let open: Vec<u64> = self.peers[peer].open.iter().copied().collect();
                 if let Some(id) = pick(request, &open) {
                     self.peers[peer].open.remove(&id);
@@ -154,32 +154,32 @@ impl Model {
                     self.send(peer, &message("notifications/cancelled", params));
                 }
             }
-            Step::Notify { peer } => self.send(peer, &message("acme/changed", json!({}))),
-            Step::Finish { run, outcome } => {
+            ModelStep::Notify { peer } => self.send(peer, &message("acme/changed", json!({}))),
+            ModelStep::Finish { run, outcome } => {
                 if let Some(run) = self.pick_run(run) {
                     self.finish(run, outcome);
                 }
             }
-            Step::Host { ticket, reply } => {
+            ModelStep::Host { ticket, reply } => {
                 if let Some(ticket) = pick(ticket, &self.issued) {
                     self.decide(ticket, reply);
                 }
             }
-            Step::Dispatch { job } => {
+            ModelStep::Dispatch { job } => {
                 if !self.jobs.is_empty() {
                     let job = self.jobs.swap_remove(job.index(self.jobs.len()));
                     self.tickets.remove(&job.ticket().unwrap());
                     self.handle(EndpointInput::Computed(job.run()));
                 }
             }
-            Step::Ask { run, key } => self.ask(run, key, false),
-            Step::AskAgain { run, key } => self.ask(run, key, true),
-            Step::Wait { run, blocks } => {
+            ModelStep::Ask { run, key } => self.ask(run, key, false),
+            ModelStep::AskAgain { run, key } => self.ask(run, key, true),
+            ModelStep::Wait { run, blocks } => {
                 if let Some(run) = self.pick_run(run) {
                     self.handle(EndpointInput::Handler(run, HandlerEvent::Waits { blocks }));
                 }
             }
-            Step::Report { run } => {
+            ModelStep::Report { run } => {
                 let Some(run) = self.pick_run(run) else { return };
                 let progress = Progress { progress: 1.0, total: None, message: None };
                 let log = Log { level: LoggingLevel::Error, logger: None, data: to_raw(&json!(1)) };
@@ -192,9 +192,9 @@ impl Model {
                     self.handle(EndpointInput::Handler(run, event));
                 }
             }
-            Step::Answer { question, answers } => self.answer(question, answers),
-            Step::Advance { seconds } => self.advance(Duration::from_secs(seconds)),
-            Step::Reopen { peer } => self.reopen(peer),
+            ModelStep::Answer { question, answers } => self.answer(question, answers),
+            ModelStep::Advance { seconds } => self.advance(Duration::from_secs(seconds)),
+            ModelStep::Reopen { peer } => self.reopen(peer),
         }
     }
 

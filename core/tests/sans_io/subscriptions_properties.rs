@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use crate::support::subscriber::identity;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum SubscriptionStep {
     /// The URIs, as bits, and true to subscribe to the tools.
     Open(u8, bool),
     Close(usize),
@@ -37,16 +37,18 @@ enum Ending {
     Refused,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<SubscriptionStep>> {
     let ending = prop_oneof![Just(Ending::Well), Just(Ending::Lost), Just(Ending::Refused)];
     let step = prop_oneof![
-        (0..8_u8, any::<bool>()).prop_map(|(uris, tools)| Step::Open(uris, tools)),
-        (0..6_usize).prop_map(Step::Close),
-        (0..6_usize, ending).prop_map(|(at, how)| Step::Answer(at, how)),
-        (0..6_usize, prop::bool::weighted(0.9)).prop_map(|(at, all)| Step::Acknowledge(at, all)),
-        (prop::option::of(0..6_usize), 0..4_u8).prop_map(|(at, what)| Step::Tell(at, what)),
-        Just(Step::Renew),
-        (0..70_000_u64).prop_map(Step::Wait),
+        (0..8_u8, any::<bool>()).prop_map(|(uris, tools)| SubscriptionStep::Open(uris, tools)),
+        (0..6_usize).prop_map(SubscriptionStep::Close),
+        (0..6_usize, ending).prop_map(|(at, how)| SubscriptionStep::Answer(at, how)),
+        (0..6_usize, prop::bool::weighted(0.9))
+            .prop_map(|(at, all)| SubscriptionStep::Acknowledge(at, all)),
+        (prop::option::of(0..6_usize), 0..4_u8)
+            .prop_map(|(at, what)| SubscriptionStep::Tell(at, what)),
+        Just(SubscriptionStep::Renew),
+        (0..70_000_u64).prop_map(SubscriptionStep::Wait),
     ];
     prop::collection::vec(step, 0..60)
 }
@@ -143,10 +145,10 @@ impl World {
         }
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &SubscriptionStep) {
         let flying = self.in_flight.len();
         match *step {
-            Step::Open(uris, tools) => {
+            SubscriptionStep::Open(uris, tools) => {
                 let (key, filter) = (SubscriptionKey(self.next), filter(uris, tools));
                 self.next += 1;
                 self.alive.insert(key, filter.clone());
@@ -158,15 +160,17 @@ impl World {
                 let server = self.server.clone();
                 self.feed(Input::Open { key, interests, settings, server: &server });
             }
-            Step::Close(at) => {
+            SubscriptionStep::Close(at) => {
                 if let Some(key) = self.alive.keys().nth(at).copied() {
                     self.alive.remove(&key);
                     self.feed(Input::Close(key));
                 }
             }
-            Step::Answer(at, how) if flying > 0 => self.answer(at % flying, how),
-            Step::Acknowledge(at, in_full) if flying > 0 => self.acknowledge(at % flying, in_full),
-            Step::Tell(at, what) => {
+            SubscriptionStep::Answer(at, how) if flying > 0 => self.answer(at % flying, how),
+            SubscriptionStep::Acknowledge(at, in_full) if flying > 0 => {
+                self.acknowledge(at % flying, in_full);
+            }
+            SubscriptionStep::Tell(at, what) => {
                 let change = match what {
                     3 => Change::List(ListKind::Tools),
                     n => Change::Updated(uri(n)),
@@ -174,11 +178,11 @@ impl World {
                 let listen = at.and_then(|at| self.in_flight.get(at)).map(|(key, ..)| *key);
                 self.feed(Input::Changed(listen, change));
             }
-            Step::Renew if self.server.revision != Revision::V2026_07_28 => {
+            SubscriptionStep::Renew if self.server.revision != Revision::V2026_07_28 => {
                 self.watched.clear();
                 self.feed(Input::Renewed);
             }
-            Step::Wait(ms) => {
+            SubscriptionStep::Wait(ms) => {
                 let end = self.now + Duration::from_millis(ms);
                 while let Some(due) = self.machine.deadline().filter(|deadline| *deadline <= end) {
                     self.now = self.now.max(due);
@@ -205,7 +209,7 @@ impl World {
                         self.acknowledge(at, true);
                     }
                 }
-                self.take(&Step::Wait(500));
+                self.take(&SubscriptionStep::Wait(500));
             } else {
                 return;
             }

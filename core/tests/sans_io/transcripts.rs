@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{
     conformance, fixture,
-    player::{Player, Wire},
+    player::{Player, TransportKind},
     spec,
 };
 
@@ -43,7 +43,7 @@ fn every_transcript_holds() {
 }
 
 /// The transcript with what came out; a frame that equals the expected one keeps its spelling.
-fn replay(transcript: &str, wire: Wire) -> String {
+fn replay(transcript: &str, wire: TransportKind) -> String {
     let components = match header(transcript, "middleware").is_some() {
         true => fixture::components_behind_middleware(),
         false => fixture::components_in(dialects(transcript)),
@@ -160,9 +160,9 @@ fn dialects(transcript: &str) -> Vec<Dialect> {
     named.split(',').filter(|name| !name.is_empty()).map(|name| name.parse().unwrap()).collect()
 }
 
-fn wires(transcript: &str) -> Vec<Wire> {
+fn wires(transcript: &str) -> Vec<TransportKind> {
     let named = header(transcript, "wires").unwrap_or("stdio");
-    named.split(',').map(|name| Wire::named(name.trim())).collect()
+    named.split(',').map(|name| TransportKind::named(name.trim())).collect()
 }
 
 fn folder() -> PathBuf {

@@ -387,7 +387,7 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
 
 /// A possible event; the number selects one of the calls that it can apply to.
 #[derive(Clone, Debug)]
-enum Step {
+enum CallStep {
     Call,
     Ask(usize),
     Answer(usize),
@@ -397,15 +397,15 @@ enum Step {
     Wait(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = CallStep> {
     prop_oneof![
-        3 => Just(Step::Call),
-        4 => (0..8_usize).prop_map(Step::Ask),
-        4 => (0..8_usize).prop_map(Step::Answer),
-        2 => (0..8_usize).prop_map(Step::End),
-        2 => (0..8_usize).prop_map(Step::Return),
-        1 => (0..8_usize).prop_map(Step::Cancel),
-        1 => (1..200_u64).prop_map(Step::Wait),
+        3 => Just(CallStep::Call),
+        4 => (0..8_usize).prop_map(CallStep::Ask),
+        4 => (0..8_usize).prop_map(CallStep::Answer),
+        2 => (0..8_usize).prop_map(CallStep::End),
+        2 => (0..8_usize).prop_map(CallStep::Return),
+        1 => (0..8_usize).prop_map(CallStep::Cancel),
+        1 => (1..200_u64).prop_map(CallStep::Wait),
     ]
 }
 
@@ -418,40 +418,40 @@ struct Scene {
 }
 
 impl Scene {
-    fn act(&mut self, server: &mut Server, step: &Step) {
+    fn act(&mut self, server: &mut Server, step: &CallStep) {
         self.next += 1;
         let key = format!("key-{}", self.next);
         let of = |number: usize, all: usize| (all > 0).then(|| number % all);
         match *step {
-            Step::Call => request(server, self.next, "both"),
-            Step::Ask(number) => {
+            CallStep::Call => request(server, self.next, "both"),
+            CallStep::Ask(number) => {
                 let Some(at) = of(number, self.running.len()) else { return };
                 let call = self.running[at].id;
                 server.handle(ask(&self.running[at], self.next, &key));
                 server.handle(Input::Handler(call, HandlerEvent::Waits { blocks: false }));
             }
-            Step::Answer(number) => {
+            CallStep::Answer(number) => {
                 let Some(at) = of(number, self.open.len()) else { return };
                 let id = self.open.swap_remove(at);
                 answer(server, &id);
             }
-            Step::End(number) => {
+            CallStep::End(number) => {
                 let Some(at) = of(number, self.running.len()) else { return };
                 let run = self.running.swap_remove(at);
                 done(server, &run, "done");
             }
-            Step::Return(number) => {
+            CallStep::Return(number) => {
                 let Some(at) = of(number, self.running.len()) else { return };
                 let run = self.running.swap_remove(at);
                 server.done(&run, Ok(questions(&[&key])));
             }
-            Step::Cancel(number) => {
+            CallStep::Cancel(number) => {
                 let Some(at) = of(number, self.running.len()) else { return };
                 let id = self.running[at].context.request_id.clone();
                 let id: u64 = id.unwrap().as_json().parse().unwrap();
                 cancel(server, id);
             }
-            Step::Wait(seconds) => wait(server, seconds),
+            CallStep::Wait(seconds) => wait(server, seconds),
         }
         self.running.append(&mut server.runs);
         for said in server.sent.drain(..) {
@@ -480,8 +480,8 @@ proptest! {
         // Running handlers end, and waiting ones expire.
         while server.in_flight() > 0 {
             match scene.running.is_empty() {
-                false => scene.act(&mut server, &Step::End(0)),
-                true => scene.act(&mut server, &Step::Wait(300)),
+                false => scene.act(&mut server, &CallStep::End(0)),
+                true => scene.act(&mut server, &CallStep::Wait(300)),
             }
         }
         server.runs.clear();

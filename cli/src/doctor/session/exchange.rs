@@ -7,9 +7,9 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Observer, Reply, Session};
+use super::{Observer, RpcReply, Session};
 use crate::doctor::wire::{
-    End, Exchange, Message, Wire,
+    End, Exchange, Message, SessionTransport,
     http::{Head, Headers, Stream},
     sse::SseWire,
 };
@@ -22,9 +22,14 @@ const SHORT_GRACE: Duration = Duration::from_millis(200);
 
 impl Session {
     /// Sends a message and waits for the response with this id.
-    pub async fn exchange(&mut self, text: &str, id: &Value, limit: Duration) -> (Exchange, Reply) {
+    pub async fn exchange(
+        &mut self,
+        text: &str,
+        id: &Value,
+        limit: Duration,
+    ) -> (Exchange, RpcReply) {
         let exchange = self.raw(text, Some(id), limit, &[]).await;
-        let reply = Reply::from_exchange(&exchange, id);
+        let reply = RpcReply::from_exchange(&exchange, id);
         (exchange, reply)
     }
 
@@ -35,9 +40,9 @@ impl Session {
         text: &str,
         id: &Value,
         headers: Headers<'_>,
-    ) -> (Exchange, Reply) {
+    ) -> (Exchange, RpcReply) {
         let exchange = self.raw(text, Some(id), self.limits.response, headers).await;
-        let reply = Reply::from_exchange(&exchange, id);
+        let reply = RpcReply::from_exchange(&exchange, id);
         (exchange, reply)
     }
 
@@ -58,7 +63,7 @@ impl Session {
         id: Option<&Value>,
         grace: Duration,
     ) -> Exchange {
-        if matches!(self.wire, Wire::Address(_)) {
+        if matches!(self.wire, SessionTransport::Address(_)) {
             return self.raw(text, id, self.limits.response, &[]).await;
         }
         let started = Instant::now();
@@ -115,7 +120,7 @@ impl Session {
         headers: Headers<'_>,
     ) -> Exchange {
         self.observer.sent(text);
-        if let Wire::Address(address) = &self.wire {
+        if let SessionTransport::Address(address) = &self.wire {
             let standard = self.headers(text);
             let mut all: Vec<_> =
                 standard.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
@@ -192,7 +197,7 @@ impl Session {
     pub async fn subscribe(&mut self, text: &str, id: &Value) -> (Option<Message>, Option<Head>) {
         let limit = self.limits.response;
         self.observer.sent(text);
-        let Wire::Address(address) = &self.wire else {
+        let SessionTransport::Address(address) = &self.wire else {
             if self.wire.send(text).await.is_err() {
                 return (None, None);
             }
@@ -238,7 +243,7 @@ impl Session {
 
     /// Opens a stream of events by GET.
     pub async fn get(&mut self) -> Result<Stream, End> {
-        let Wire::Address(address) = &self.wire else { return Err(End::Closed) };
+        let SessionTransport::Address(address) = &self.wire else { return Err(End::Closed) };
         let headers = self.headers("");
         let mut all = vec![("accept", Some("text/event-stream"))];
         all.extend(headers.iter().map(|(name, value)| (*name, Some(value.as_str()))));
@@ -247,7 +252,7 @@ impl Session {
 
     /// Ends an HTTP session. Returns the status.
     pub async fn delete(&mut self) -> Option<u16> {
-        let Wire::Address(address) = &self.wire else { return None };
+        let SessionTransport::Address(address) = &self.wire else { return None };
         let headers = self.headers("");
         let all: Vec<_> =
             headers.iter().map(|(name, value)| (*name, Some(value.as_str()))).collect();
@@ -258,27 +263,27 @@ impl Session {
 
     /// Returns the connection over HTTP+SSE.
     pub fn sse(&mut self) -> Option<&mut SseWire> {
-        if let Wire::Sse(stream) = &mut self.wire { Some(stream) } else { None }
+        if let SessionTransport::Sse(stream) = &mut self.wire { Some(stream) } else { None }
     }
 
     /// Closes standard input; returns whether the server exited within the limit. `None` over HTTP.
     pub async fn close(self, limit: Duration) -> (Option<bool>, Observer) {
         let mut observer = self.observer;
         match self.wire {
-            Wire::Process(process) => {
+            SessionTransport::Process(process) => {
                 let (has_exited, rest) = process.close(limit).await;
                 for message in &rest {
                     observer.received(message);
                 }
                 (Some(has_exited), observer)
             }
-            Wire::Sse(_) | Wire::Address(_) => (None, observer),
+            SessionTransport::Sse(_) | SessionTransport::Address(_) => (None, observer),
         }
     }
 
     /// Ends the session without another message.
     pub async fn kill(self) -> Observer {
-        if let Wire::Process(process) = self.wire {
+        if let SessionTransport::Process(process) = self.wire {
             process.kill().await;
         }
         self.observer
@@ -287,8 +292,8 @@ impl Session {
     /// Returns the last lines of the server's standard error.
     pub fn stderr(&self) -> String {
         match &self.wire {
-            Wire::Process(process) => process.stderr(),
-            Wire::Sse(_) | Wire::Address(_) => String::new(),
+            SessionTransport::Process(process) => process.stderr(),
+            SessionTransport::Sse(_) | SessionTransport::Address(_) => String::new(),
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     observe::Observer,
-    wire::{Exchange, Server, Wire},
+    wire::{Exchange, Server, SessionTransport},
 };
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ pub struct Session {
     pub server: Server,
     pub revision: Revision,
     pub limits: Limits,
-    wire: Wire,
+    wire: SessionTransport,
     /// The result of `initialize` or `server/discover`.
     pub greeting: Value,
     /// The id that the server assigned, over HTTP.
@@ -41,7 +41,7 @@ pub struct Session {
 
 /// A response to a request, as the specification allows it.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum RpcReply {
     Result(Value),
     Error {
         code: i64,
@@ -51,7 +51,7 @@ pub enum Reply {
     Missing,
 }
 
-impl Reply {
+impl RpcReply {
     fn from_exchange(exchange: &Exchange, id: &Value) -> Self {
         let Some(message) = exchange.response(id) else { return Self::Missing };
         if let Some(result) = message.value.get("result") {
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// Sends `initialize`, and `notifications/initialized` if the server speaks the revision.
-    pub async fn initialize(&mut self, version: &str) -> (Exchange, Reply) {
+    pub async fn initialize(&mut self, version: &str) -> (Exchange, RpcReply) {
         let params = json!({
             "protocolVersion": version,
             "capabilities": {},
@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Sends `server/discover`.
-    pub async fn discover(&mut self) -> (Exchange, Reply) {
+    pub async fn discover(&mut self) -> (Exchange, RpcReply) {
         let id = self.new_id();
         let text = self.request_text(&id, "server/discover", json!({}));
         let (exchange, reply) = self.exchange(&text, &id, self.limits.start).await;
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Sends a request and waits for the response.
-    pub async fn request(&mut self, method: &str, params: Value) -> (Exchange, Reply) {
+    pub async fn request(&mut self, method: &str, params: Value) -> (Exchange, RpcReply) {
         let id = self.new_id();
         let text = self.request_text(&id, method, params);
         self.exchange(&text, &id, self.limits.response).await
@@ -151,7 +151,7 @@ impl Session {
     pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let (exchange, reply) = self.request(method, params).await;
         match reply {
-            Reply::Result(result) => Ok(result),
+            RpcReply::Result(result) => Ok(result),
             _ => Err(format!("{method}: {}", exchange.observed())),
         }
     }

@@ -53,12 +53,14 @@ impl Server {
     }
 
     /// Starts the server, or opens its stream. Over Streamable HTTP nothing is sent.
-    pub async fn connect(&self, until: Instant) -> Result<Wire, Failure> {
+    pub async fn connect(&self, until: Instant) -> Result<SessionTransport, Failure> {
         Ok(match self {
-            Self::Command(command) => Wire::Process(Box::new(ProcessWire::start(command)?)),
-            Self::Address(address) => Wire::Address(address.clone()),
+            Self::Command(command) => {
+                SessionTransport::Process(Box::new(ProcessWire::start(command)?))
+            }
+            Self::Address(address) => SessionTransport::Address(address.clone()),
             Self::Sse(address) => match SseWire::open(address, until).await {
-                Ok(wire) => Wire::Sse(Box::new(wire)),
+                Ok(wire) => SessionTransport::Sse(Box::new(wire)),
                 Err(NotSse::NoStream(why) | NotSse::NoEndpoint(why)) => {
                     let message =
                         format!("the server did not open another stream of events: {why}");
@@ -161,13 +163,13 @@ impl Exchange {
 
 /// An open connection, or an address at which each text is a request of its own.
 #[derive(Debug)]
-pub enum Wire {
+pub enum SessionTransport {
     Process(Box<ProcessWire>),
     Sse(Box<SseWire>),
     Address(Address),
 }
 
-impl Wire {
+impl SessionTransport {
     /// Sends a message on an open connection. Over HTTP+SSE, returns the response to the POST if its status is an error.
     pub async fn send(&mut self, text: &str) -> Result<Option<Head>, String> {
         match self {

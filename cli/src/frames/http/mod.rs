@@ -53,7 +53,7 @@ pub async fn serve(url: &str, server: impl Upstream, name: &str) -> Result<ExitC
 impl Listener {
     /// Listens at a URL, in which port 0 chooses a free port.
     pub async fn bind(url: &str) -> Result<Self, Failure> {
-        let Place { host, port, path } = check_url(url)?;
+        let ListenUrl { host, port, path } = check_url(url)?;
         if !is_loopback(&host) {
             return Err(Failure::usage(format!("{url}: other machines could call the server"))
                 .with_hint(format!("listen at 127.0.0.1, as in {DEFAULT_URL}")));
@@ -125,14 +125,14 @@ impl Front {
 }
 
 /// A URL to listen at.
-pub struct Place {
+pub struct ListenUrl {
     host: String,
     port: u16,
     path: String,
 }
 
 /// Reads a URL to listen at. Errors if it is not of the form `http://host:port/path`.
-pub fn check_url(url: &str) -> Result<Place, Failure> {
+pub fn check_url(url: &str) -> Result<ListenUrl, Failure> {
     let wrong = || {
         Failure::usage(format!("{url:?} is not a URL to listen at"))
             .with_hint(format!("write it as {DEFAULT_URL}"))
@@ -151,7 +151,7 @@ pub fn check_url(url: &str) -> Result<Place, Failure> {
     if uri.query().is_some() || host.is_empty() || authority.as_str().contains('@') {
         return Err(wrong());
     }
-    Ok(Place { host: host.to_owned(), port, path: uri.path().to_owned() })
+    Ok(ListenUrl { host: host.to_owned(), port, path: uri.path().to_owned() })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{
     registration,
     settings::Grant,
     sign_in::{Answer, Output, STEP_TIME, SignIn, StepId, Task},
-    token::{Identity, Refusal, TokenRequest},
+    token::{Identity, TokenRefusal, TokenRequest},
 };
 use crate::{
     auth::{
@@ -55,7 +55,7 @@ pub(super) struct Flow {
     pub(super) had_token: bool,
     pub(super) deadline: Option<Instant>,
     pub(super) awaits_user: bool,
-    step: Step,
+    step: SignInStep,
     id: StepId,
     pub(super) has_lock: bool,
     pub(super) has_browser: bool,
@@ -66,7 +66,7 @@ pub(super) struct Flow {
 }
 
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum SignInStep {
     Start,
     LoadServer,
     /// The record of credentials at start.
@@ -107,7 +107,7 @@ impl Flow {
             had_token: false,
             deadline: None,
             awaits_user: false,
-            step: Step::Start,
+            step: SignInStep::Start,
             id: StepId(0),
             has_lock: false,
             has_browser: false,
@@ -124,13 +124,13 @@ impl SignIn {
             self.attempt(|sign_in| sign_in.begin(at));
         } else {
             let key = self.server_key();
-            self.go(at, Step::LoadServer, Task::Load(key));
+            self.go(at, SignInStep::LoadServer, Task::Load(key));
         }
     }
 
     pub(super) fn done(&mut self, at: &Moment, id: StepId, answer: Answer) {
         let Some(flow) = self.flow.as_mut().filter(|flow| flow.id == id) else { return };
-        let step = std::mem::replace(&mut flow.step, Step::Start);
+        let step = std::mem::replace(&mut flow.step, SignInStep::Start);
         (flow.deadline, flow.awaits_user) = (None, false);
         // The answer is used up.
         flow.id = StepId(0);
@@ -143,8 +143,8 @@ impl SignIn {
             return;
         }
         let error = match &flow.step {
-            Step::GiveUp(error) => error.duplicate(),
-            Step::Authorize(_) => {
+            SignInStep::GiveUp(error) => error.duplicate(),
+            SignInStep::Authorize(_) => {
                 let seconds = self.settings.user_timeout.as_secs();
                 failure(format!("nobody signed in within {seconds} s"))
                     .with_hint("try again, and sign in with the browser that opens")
@@ -152,8 +152,8 @@ impl SignIn {
             _ => failure("signing in took too long: a step had no answer within its time limit")
                 .with_hint("check the authorization server and the token store, then try again"),
         };
-        self.is_unsaved |= matches!(flow.step, Step::Save { .. });
-        if matches!(flow.step, Step::Authorize(_)) && self.has_old_client() {
+        self.is_unsaved |= matches!(flow.step, SignInStep::Save { .. });
+        if matches!(flow.step, SignInStep::Authorize(_)) && self.has_old_client() {
             return self.forget_client(at, error);
         }
         self.finish(&Err(error));
@@ -168,7 +168,7 @@ impl SignIn {
         self.credentials.client = None;
         let bytes = records::write(&self.credentials);
         match self.credentials_key() {
-            Ok(key) => self.go(at, Step::GiveUp(error), Task::Save(key, bytes)),
+            Ok(key) => self.go(at, SignInStep::GiveUp(error), Task::Save(key, bytes)),
             Err(_) => self.finish(&Err(error)),
         }
     }
@@ -180,11 +180,11 @@ impl SignIn {
         }
     }
 
-    pub(super) fn go(&mut self, at: &Moment, step: Step, task: Task) {
+    pub(super) fn go(&mut self, at: &Moment, step: SignInStep, task: Task) {
         self.go_within(at, step, task, STEP_TIME);
     }
 
-    pub(super) fn go_within(&mut self, at: &Moment, step: Step, task: Task, limit: Duration) {
+    pub(super) fn go_within(&mut self, at: &Moment, step: SignInStep, task: Task, limit: Duration) {
         let task = match task {
             // The server has named most URLs, or another server that it named.
             Task::Fetch(request) => Task::Fetch(FetchRequest { reach: self.reach(), ..request }),
@@ -269,21 +269,21 @@ impl SignIn {
                 let issuer = self.settings.grant.issuer();
                 let (search, request) =
                     Discovery::of_resource(&self.target, advertised.as_deref(), issuer)?;
-                self.go(at, Step::Discover(search), Task::Fetch(request));
+                self.go(at, SignInStep::Discover(search), Task::Fetch(request));
                 Ok(())
             }
         }
     }
 
-    fn advance(&mut self, at: &Moment, step: Step, answer: Answer) -> Result<(), Error> {
+    fn advance(&mut self, at: &Moment, step: SignInStep, answer: Answer) -> Result<(), Error> {
         match (step, answer) {
-            (Step::LoadServer, Answer::Loaded(loaded)) => self.take_server(at, loaded),
-            (Step::LoadCredentials(server), Answer::Loaded(loaded)) => {
+            (SignInStep::LoadServer, Answer::Loaded(loaded)) => self.take_server(at, loaded),
+            (SignInStep::LoadCredentials(server), Answer::Loaded(loaded)) => {
                 self.take_credentials(*server, loaded)?;
                 self.is_loaded = true;
                 self.begin(at)
             }
-            (Step::Switch(server), Answer::Loaded(loaded)) => {
+            (SignInStep::Switch(server), Answer::Loaded(loaded)) => {
                 self.take_credentials(*server, loaded)?;
                 // Another process may have signed in there already.
                 match self.credentials.tokens.is_some() {
@@ -291,18 +291,18 @@ impl SignIn {
                     false => self.obtain(at),
                 }
             }
-            (Step::Discover(search), Answer::Fetched(answer)) => {
+            (SignInStep::Discover(search), Answer::Fetched(answer)) => {
                 self.take_metadata(at, search, answer)
             }
-            (Step::Lock, Answer::Stored(locked)) => {
+            (SignInStep::Lock, Answer::Stored(locked)) => {
                 locked.map_err(|error| self.store_failed(&error))?;
                 self.flow()?.has_lock = true;
                 let key = self.credentials_key()?;
-                self.go(at, Step::Reload, Task::Load(key));
+                self.go(at, SignInStep::Reload, Task::Load(key));
                 Ok(())
             }
-            (Step::Reload, Answer::Loaded(loaded)) => self.refresh(at, loaded),
-            (Step::Listen, Answer::Text(listening)) => {
+            (SignInStep::Reload, Answer::Loaded(loaded)) => self.refresh(at, loaded),
+            (SignInStep::Listen, Answer::Text(listening)) => {
                 let redirect_uri = listening.map_err(|error| {
                     failure(format!("the redirect of the browser can't be received: {error}"))
                         .with_hint(format!(
@@ -313,7 +313,7 @@ impl SignIn {
                 })?;
                 self.register(at, redirect_uri)
             }
-            (Step::Register { redirect_uri }, Answer::Fetched(answer)) => {
+            (SignInStep::Register { redirect_uri }, Answer::Fetched(answer)) => {
                 let server = &self.server()?.metadata;
                 let response = answer.map_err(|error| {
                     let issuer = &server.issuer;
@@ -326,28 +326,28 @@ impl SignIn {
                 self.flow()?.client = Some(client);
                 self.authorize(at, id, redirect_uri)
             }
-            (Step::Authorize(authorization), Answer::Text(redirected)) => {
+            (SignInStep::Authorize(authorization), Answer::Text(redirected)) => {
                 self.redeem(at, *authorization, redirected)
             }
-            (Step::Identify, Answer::Text(identified)) => {
+            (SignInStep::Identify, Answer::Text(identified)) => {
                 let token = identified
                     .map_err(|error| failure(format!("the identity token is missing: {error}")))?;
                 self.identified(at, token.into())
             }
-            (Step::FindProvider(search, identity), Answer::Fetched(answer)) => {
+            (SignInStep::FindProvider(search, identity), Answer::Fetched(answer)) => {
                 self.take_provider(at, search, identity, answer)
             }
-            (Step::Token { request, purpose, has_nonce }, Answer::Fetched(answer)) => {
+            (SignInStep::Token { request, purpose, has_nonce }, Answer::Fetched(answer)) => {
                 let must_bind = self.settings.dpop && purpose != Purpose::Exchange;
                 match request.read(answer, at.unix, must_bind) {
                     Ok(granted) => self.granted(at, purpose, granted),
-                    Err(Refusal::Nonce(nonce)) => {
+                    Err(TokenRefusal::Nonce(nonce)) => {
                         self.send_with_nonce(at, *request, purpose, has_nonce, &nonce)
                     }
                     Err(refusal) => self.not_granted(at, purpose, refusal),
                 }
             }
-            (Step::Save { credentials_left }, Answer::Stored(saved)) => {
+            (SignInStep::Save { credentials_left }, Answer::Stored(saved)) => {
                 // The tokens are good for this process all the same.
                 if let Err(problem) = saved {
                     let store = &self.settings.store;
@@ -356,7 +356,7 @@ impl SignIn {
                 } else if credentials_left {
                     let task =
                         Task::Save(self.credentials_key()?, records::write(&self.credentials));
-                    self.go(at, Step::Save { credentials_left: false }, task);
+                    self.go(at, SignInStep::Save { credentials_left: false }, task);
                     return Ok(());
                 } else {
                     self.is_unsaved = false;
@@ -364,7 +364,7 @@ impl SignIn {
                 self.finish(&Ok(()));
                 Ok(())
             }
-            (Step::GiveUp(error), _) => Err(error),
+            (SignInStep::GiveUp(error), _) => Err(error),
             (step, _) => {
                 Err(failure(format!("the host gave another answer than {step:?} asks for")))
             }
@@ -393,7 +393,7 @@ impl SignIn {
             return self.begin(at);
         }
         let key = self.key_of(&server);
-        self.go(at, Step::LoadCredentials(Box::new(server)), Task::Load(key));
+        self.go(at, SignInStep::LoadCredentials(Box::new(server)), Task::Load(key));
         Ok(())
     }
 
@@ -447,7 +447,7 @@ impl SignIn {
     ) -> Result<(), Error> {
         let found = match search.take(answer)? {
             Next::Fetch(request) => {
-                self.go(at, Step::Discover(search), Task::Fetch(*request));
+                self.go(at, SignInStep::Discover(search), Task::Fetch(*request));
                 return Ok(());
             }
             Next::Found(found) => found,
@@ -459,7 +459,7 @@ impl SignIn {
             return self.obtain(at);
         }
         // Credentials of one authorization server must not reach another.
-        self.go(at, Step::Switch(found), Task::Load(key));
+        self.go(at, SignInStep::Switch(found), Task::Load(key));
         Ok(())
     }
 
@@ -490,7 +490,7 @@ impl SignIn {
                 let flow = self.flow()?;
                 if has_refresh && flow.cause != Cause::StepUp && !flow.cannot_refresh {
                     let key = self.credentials_key()?;
-                    self.go(at, Step::Lock, Task::Lock(key));
+                    self.go(at, SignInStep::Lock, Task::Lock(key));
                     return Ok(());
                 }
                 Authorization::check(&self.server()?.metadata)?;
@@ -498,7 +498,7 @@ impl SignIn {
                 self.registration()?;
                 let registered = self.credentials.client.as_ref().filter(|_| client.is_none());
                 let preferred = registered.and_then(ClientRecord::redirect_port);
-                self.go(at, Step::Listen, Task::Listen(port, preferred));
+                self.go(at, SignInStep::Listen, Task::Listen(port, preferred));
                 Ok(())
             }
             Grant::ClientCredentials(client) => {
@@ -519,11 +519,11 @@ impl SignIn {
                         server.issuer
                     )));
                 }
-                self.go(at, Step::Identify, Task::Identify);
+                self.go(at, SignInStep::Identify, Task::Identify);
                 Ok(())
             }
             Grant::WorkloadIdentity { .. } => {
-                self.go(at, Step::Identify, Task::Identify);
+                self.go(at, SignInStep::Identify, Task::Identify);
                 Ok(())
             }
         }
@@ -533,7 +533,7 @@ impl SignIn {
     pub(super) fn save(&mut self, at: &Moment) -> Result<(), Error> {
         let server = records::write(self.server()?);
         let task = Task::Save(self.server_key(), server);
-        self.go(at, Step::Save { credentials_left: true }, task);
+        self.go(at, SignInStep::Save { credentials_left: true }, task);
         Ok(())
     }
 

@@ -5,12 +5,12 @@ use super::{
     authorize::{Authorization, select_scopes},
     discovery::{Discovery, Next},
     dpop, failure,
-    flow::{Cause, Step},
+    flow::{Cause, SignInStep},
     records::{self, CredentialsRecord, Tokens},
     registration::{self, Registration},
     settings::Grant,
     sign_in::{Output, SignIn, Task},
-    token::{Granted, Identity, Refusal, TokenRequest},
+    token::{Granted, Identity, TokenRefusal, TokenRequest},
 };
 use crate::{
     auth::{
@@ -63,7 +63,7 @@ impl SignIn {
                     let name = &self.settings.client_name;
                     let request = registration::request(server, name, &redirect_uri);
                     let request = request.map_err(|error| failure(error.to_string()))?;
-                    self.go(at, Step::Register { redirect_uri }, Task::Fetch(request));
+                    self.go(at, SignInStep::Register { redirect_uri }, Task::Fetch(request));
                     return Ok(());
                 };
                 client.id.clone()
@@ -93,7 +93,7 @@ impl SignIn {
         let url = authorization.url(&server.metadata, &server.resource);
         let task = Task::Open { url, state: authorization.state.clone() };
         let user_timeout = self.settings.user_timeout;
-        self.go_within(at, Step::Authorize(Box::new(authorization)), task, user_timeout);
+        self.go_within(at, SignInStep::Authorize(Box::new(authorization)), task, user_timeout);
         let flow = self.flow()?;
         (flow.awaits_user, flow.has_browser) = (true, true);
         Ok(())
@@ -193,7 +193,7 @@ impl SignIn {
             }
             Grant::EnterpriseManaged { idp, .. } => {
                 let (search, request) = Discovery::of_issuer(&idp)?;
-                self.go(at, Step::FindProvider(search, identity), Task::Fetch(request));
+                self.go(at, SignInStep::FindProvider(search, identity), Task::Fetch(request));
                 Ok(())
             }
             _ => Err(failure("this grant needs no identity token")),
@@ -210,7 +210,7 @@ impl SignIn {
     ) -> Result<(), Error> {
         let provider = match search.take(answer)? {
             Next::Fetch(request) => {
-                self.go(at, Step::FindProvider(search, identity), Task::Fetch(*request));
+                self.go(at, SignInStep::FindProvider(search, identity), Task::Fetch(*request));
                 return Ok(());
             }
             Next::Found(found) => found.metadata,
@@ -278,7 +278,7 @@ impl SignIn {
         let prover = self.prover.as_ref().filter(|_| purpose != Purpose::Exchange);
         let fetch = request.request(at, prover)?;
         let request = Box::new(request);
-        self.go(at, Step::Token { request, purpose, has_nonce }, Task::Fetch(fetch));
+        self.go(at, SignInStep::Token { request, purpose, has_nonce }, Task::Fetch(fetch));
         Ok(())
     }
 
@@ -349,10 +349,12 @@ impl SignIn {
         &mut self,
         at: &Moment,
         purpose: Purpose,
-        refusal: Refusal,
+        refusal: TokenRefusal,
     ) -> Result<(), Error> {
-        let is_refused = matches!(refusal, Refusal::Refused(_) | Refusal::UnknownClient(_));
-        let is_forgotten = matches!(refusal, Refusal::UnknownClient(_)) && self.has_old_client();
+        let is_refused =
+            matches!(refusal, TokenRefusal::Refused(_) | TokenRefusal::UnknownClient(_));
+        let is_forgotten =
+            matches!(refusal, TokenRefusal::UnknownClient(_)) && self.has_old_client();
         let error = refusal.into_error();
         let cause = self.flow()?.cause;
         let is_early = matches!(cause, Cause::Load | Cause::Renew);

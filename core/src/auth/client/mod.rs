@@ -20,8 +20,8 @@ mod token;
 pub use self::{
     settings::{ClientKey, Grant, RegisteredClient, SignInSettings},
     sign_in::{
-        Answer, Attempts, Credentials, Input, Output, Rejection, Reply, SignIn, StepId, Task,
-        Ticket,
+        Answer, Attempts, Credentials, Input, Output, Rejection, RejectionReply, SignIn, StepId,
+        Task, Ticket,
     },
 };
 pub use super::moment::Moment;

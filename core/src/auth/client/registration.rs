@@ -132,13 +132,13 @@ pub(super) fn read(
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Refusal {
+    struct RegistrationRefusal {
         error: String,
         error_description: String,
     }
     let issuer = &server.issuer;
     if !matches!(response.status, StatusCode::OK | StatusCode::CREATED) {
-        let refusal: Refusal = response.json().unwrap_or_default();
+        let refusal: RegistrationRefusal = response.json().unwrap_or_default();
         let words = [refusal.error, refusal.error_description];
         let words: Vec<_> =
             words.iter().map(|word| shown(word)).filter(|word| !word.is_empty()).collect();

@@ -143,7 +143,7 @@ pub struct Attempts {
 
 /// The reaction to a rejection.
 #[derive(Debug)]
-pub enum Reply {
+pub enum RejectionReply {
     /// Send the request again.
     Repeat,
     /// Wait for [`Output::Ready`].
@@ -235,29 +235,29 @@ impl SignIn {
         ticket: Ticket,
         attempts: &mut Attempts,
         rejection: &Rejection,
-    ) -> Reply {
+    ) -> RejectionReply {
         let challenge = challenge::for_oauth(&rejection.challenges, self.prover.is_some());
         let get = |name: &str| challenge.and_then(|challenge| challenge.get(name));
         let is_step_up = match (rejection.status, get("error")) {
             (_, Some(USE_DPOP_NONCE)) => return self.repeat_with_nonce(attempts, rejection),
             (401, _) => false,
             (403, Some("insufficient_scope")) => true,
-            _ => return Reply::Stands,
+            _ => return RejectionReply::Stands,
         };
         let current = self.credentials.tokens.as_ref().map(|_| self.generation);
         if rejection.generation != current && self.flow.is_none() {
             return match attempts.may_repeat() {
-                true => Reply::Repeat,
-                false => Reply::Fail(Self::endless(rejection)),
+                true => RejectionReply::Repeat,
+                false => RejectionReply::Fail(Self::endless(rejection)),
             };
         }
         let scope: Option<Scopes> =
             get("scope").map(scopes::parse).filter(|scopes| !scopes.is_empty());
         if is_step_up && let Some(error) = self.useless_step_up(scope.as_ref()) {
-            return Reply::Fail(error);
+            return RejectionReply::Fail(error);
         }
         if attempts.flows >= MAX_FLOWS {
-            return Reply::Fail(Self::endless(rejection));
+            return RejectionReply::Fail(Self::endless(rejection));
         }
         attempts.flows += 1;
         self.waiting.push(ticket);
@@ -273,7 +273,7 @@ impl SignIn {
             flow.had_token = rejection.generation.is_some();
             self.start(at, flow);
         }
-        Reply::Wait
+        RejectionReply::Wait
     }
 
     /// Forgets a request that no longer waits.
@@ -303,14 +303,18 @@ impl SignIn {
         self.flow.as_ref().is_some_and(|flow| flow.awaits_user)
     }
 
-    fn repeat_with_nonce(&mut self, attempts: &mut Attempts, rejection: &Rejection) -> Reply {
-        let Some(prover) = &mut self.prover else { return Reply::Stands };
+    fn repeat_with_nonce(
+        &mut self,
+        attempts: &mut Attempts,
+        rejection: &Rejection,
+    ) -> RejectionReply {
+        let Some(prover) = &mut self.prover else { return RejectionReply::Stands };
         if let Some(nonce) = &rejection.nonce {
             prover.take_nonce(&self.target, nonce);
         }
         match attempts.may_repeat() && rejection.nonce.is_some() {
-            true => Reply::Repeat,
-            false => Reply::Fail(dpop::endless("the server")),
+            true => RejectionReply::Repeat,
+            false => RejectionReply::Fail(dpop::endless("the server")),
         }
     }
 

@@ -72,7 +72,7 @@ fn many_requests_share_one_flow() {
     assert_eq!(world.run().len(), 50);
     for ticket in 0..50 {
         let reply = world.reject(ticket, &mut Attempts::default(), 401, "Bearer");
-        assert!(matches!(reply, Reply::Wait));
+        assert!(matches!(reply, RejectionReply::Wait));
     }
     assert!(world.want(50), "a new request waits for the user as well");
     assert_eq!(world.run().len(), 51);
@@ -229,14 +229,14 @@ fn a_step_up_requests_the_union_of_scopes() {
     world.run();
     let write = r#"Bearer error="insufficient_scope", scope="mcp:write""#;
     let mut attempts = Attempts::default();
-    assert!(matches!(world.reject(1, &mut attempts, 403, write), Reply::Wait));
+    assert!(matches!(world.reject(1, &mut attempts, 403, write), RejectionReply::Wait));
     assert!(!world.want(2), "other requests go on with the old token");
     world.run();
     assert!(world.opened[1].contains("scope=mcp%3Abasic%20mcp%3Awrite"), "{}", world.opened[1]);
-    let Reply::Fail(error) = world.reject(1, &mut attempts, 403, write) else { panic!() };
+    let RejectionReply::Fail(error) = world.reject(1, &mut attempts, 403, write) else { panic!() };
     assert!(error.to_string().contains("mcp:write"), "{error}");
-    assert!(matches!(world.reject(3, &mut attempts, 403, "Bearer"), Reply::Stands));
-    assert!(matches!(world.reject(3, &mut attempts, 403, ""), Reply::Stands));
+    assert!(matches!(world.reject(3, &mut attempts, 403, "Bearer"), RejectionReply::Stands));
+    assert!(matches!(world.reject(3, &mut attempts, 403, ""), RejectionReply::Stands));
 }
 
 /// Tokens belong to the client that they were granted to (RFC 6749, section 10.4).
@@ -251,7 +251,7 @@ fn a_sign_in_that_is_declined_leaves_the_tokens_to_the_client_that_got_them() {
         url.replace("code=c0de", "error=access_denied")
     });
     let write = r#"Bearer error="insufficient_scope", scope="write""#;
-    assert!(matches!(world.reject(1, &mut Attempts::default(), 403, write), Reply::Wait));
+    assert!(matches!(world.reject(1, &mut Attempts::default(), 403, write), RejectionReply::Wait));
     let declined = world.run().remove(0).1.unwrap_err();
     assert!(declined.contains("declined"), "{declined}");
     assert!(world.opened[1].contains("&client_id=another&"), "{}", world.opened[1]);
@@ -263,7 +263,7 @@ fn a_sign_in_that_is_declined_leaves_the_tokens_to_the_client_that_got_them() {
     assert!(form.contains("refresh_token=r1&") && form.ends_with("client_id=registered"), "{form}");
 
     world.redirect = allow;
-    assert!(matches!(world.reject(3, &mut Attempts::default(), 403, write), Reply::Wait));
+    assert!(matches!(world.reject(3, &mut Attempts::default(), 403, write), RejectionReply::Wait));
     assert_eq!(world.run(), [(Ticket(3), Ok(()))]);
     assert!(world.form().ends_with("client_id=another"), "{}", world.form());
     world.unix += 5_000;
@@ -299,8 +299,8 @@ fn endless_rejections_end() {
         let scope = format!("Bearer error=\"insufficient_scope\", scope=\"s{number}\"");
         let (status, header) = if number == 0 { (401, "Bearer") } else { (403, &*scope) };
         match world.reject(1, &mut attempts, status, header) {
-            Reply::Wait => drop(world.run()),
-            Reply::Fail(error) => {
+            RejectionReply::Wait => drop(world.run()),
+            RejectionReply::Fail(error) => {
                 assert!(error.to_string().contains("every new token"), "{error}");
                 break;
             }
@@ -324,10 +324,10 @@ fn a_request_with_an_outdated_token_is_only_repeated() {
     let mut attempts = Attempts::default();
     for _ in 0..3 {
         let reply = world.machine.reject(&moment, Ticket(1), &mut attempts, &rejection);
-        assert!(matches!(reply, Reply::Repeat));
+        assert!(matches!(reply, RejectionReply::Repeat));
     }
     let reply = world.machine.reject(&moment, Ticket(1), &mut attempts, &rejection);
-    assert!(matches!(reply, Reply::Fail(_)));
+    assert!(matches!(reply, RejectionReply::Fail(_)));
 }
 
 #[test]
@@ -531,9 +531,9 @@ fn a_bound_token_is_sent_with_proofs() {
     let mut attempts = Attempts::default();
     let nonce = r#"DPoP error="use_dpop_nonce""#;
     for _ in 0..3 {
-        assert!(matches!(world.reject(1, &mut attempts, 401, nonce), Reply::Repeat));
+        assert!(matches!(world.reject(1, &mut attempts, 401, nonce), RejectionReply::Repeat));
     }
-    assert!(matches!(world.reject(1, &mut attempts, 401, nonce), Reply::Fail(_)));
+    assert!(matches!(world.reject(1, &mut attempts, 401, nonce), RejectionReply::Fail(_)));
 
     let mut later = World::new(SignInSettings { dpop: true, ..interactive() });
     later.store = world.store.clone();

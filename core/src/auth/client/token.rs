@@ -191,10 +191,10 @@ impl TokenRequest {
         response: Result<FetchResponse, FetchError>,
         unix: u64,
         must_bind: bool,
-    ) -> Result<Granted, Refusal> {
+    ) -> Result<Granted, TokenRefusal> {
         let issuer = &self.issuer;
         let broken = |reason: &str| {
-            Refusal::Broken(failure(format!(
+            TokenRefusal::Broken(failure(format!(
                 "the token request to the authorization server {issuer} failed: {reason}"
             )))
         };
@@ -238,7 +238,7 @@ impl TokenRequest {
         })
     }
 
-    fn refusal(&self, response: &FetchResponse) -> Refusal {
+    fn refusal(&self, response: &FetchResponse) -> TokenRefusal {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Body {
@@ -248,7 +248,7 @@ impl TokenRequest {
         let body: Body = response.json().unwrap_or_default();
         let nonce = response.headers.get(DPOP_NONCE).and_then(|value| value.to_str().ok());
         if let (USE_DPOP_NONCE, Some(nonce)) = (&*body.error, nonce) {
-            return Refusal::Nonce(nonce.to_owned());
+            return TokenRefusal::Nonce(nonce.to_owned());
         }
         let issuer = &self.issuer;
         let is_busy = response.status.is_server_error()
@@ -257,7 +257,7 @@ impl TokenRequest {
         if is_busy || body.error.is_empty() {
             let code = shown(&body.error);
             let said = if code.is_empty() { code } else { format!(" ({code})") };
-            return Refusal::Broken(failure(format!(
+            return TokenRefusal::Broken(failure(format!(
                 "the token request to the authorization server {issuer} failed: HTTP {}{said}",
                 response.status.as_u16()
             )));
@@ -273,13 +273,13 @@ impl TokenRequest {
         let error =
             failure(format!("the authorization server {issuer} refused the token ({words})"));
         match code.as_str() {
-            "invalid_client" => Refusal::UnknownClient(error.with_hint(format!(
+            "invalid_client" => TokenRefusal::UnknownClient(error.with_hint(format!(
                 "check {} and {}",
                 option_name("client_id"),
                 option_name("client_secret")
             ))),
-            "invalid_scope" => Refusal::Refused(error.with_hint("check the scopes")),
-            _ => Refusal::Refused(error),
+            "invalid_scope" => TokenRefusal::Refused(error.with_hint("check the scopes")),
+            _ => TokenRefusal::Refused(error),
         }
     }
 
@@ -311,7 +311,7 @@ pub(super) struct Granted {
 
 /// The reason why there is no token.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum TokenRefusal {
     /// The proof needs this nonce.
     Nonce(String),
     /// The authorization server refuses; the same request would fail again.
@@ -322,7 +322,7 @@ pub(super) enum Refusal {
     Broken(Error),
 }
 
-impl Refusal {
+impl TokenRefusal {
     pub(super) fn into_error(self) -> Error {
         match self {
             Self::Nonce(_) => failure("the authorization server asks for a DPoP nonce"),

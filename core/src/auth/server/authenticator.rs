@@ -28,7 +28,8 @@ use self::{
 };
 pub use self::{
     io::{
-        AuthInput, AuthOutput, AuthTicket, Caller, Checked, FetchId, Refusal, Request, VerifyReply,
+        AuthInput, AuthOutput, AuthRefusal, AuthTicket, Caller, Checked, FetchId, Request,
+        VerifyReply,
     },
     methods::{Dpop, Jwt, Method},
 };
@@ -113,7 +114,7 @@ impl Authenticator {
             Credentials::Token(scheme, token) => (scheme, token),
             Credentials::Missing => return Checked::Refused(self.missing(request)),
             Credentials::Malformed(reason) => {
-                return Checked::Refused(Refusal::Malformed(reason.into()));
+                return Checked::Refused(AuthRefusal::Malformed(reason.into()));
             }
             Credentials::TooLong => return Checked::Refused(invalid("the token is too long")),
         };
@@ -147,7 +148,7 @@ impl Authenticator {
         unix: u64,
         ticket: AuthTicket,
         attempt: Attempt,
-        decision: Option<Result<Caller, Refusal>>,
+        decision: Option<Result<Caller, AuthRefusal>>,
     ) -> Checked {
         match decision {
             Some(decision) => decision.into(),
@@ -156,7 +157,7 @@ impl Authenticator {
                     tracing::warn!("too many requests wait for their authentication{left_out}");
                 }
                 self.withdraw(ticket);
-                Checked::Refused(Refusal::Unavailable)
+                Checked::Refused(AuthRefusal::Unavailable)
             }
             None => {
                 self.pending.insert(ticket, attempt);
@@ -197,8 +198,8 @@ impl Authenticator {
                         tracing::warn!(?waits_for, "an authentication took too long{left_out}");
                     }
                     let refusal = match attempt.waits_for {
-                        Some(Waiting::Host(_)) => Refusal::Failed,
-                        _ => Refusal::Unavailable,
+                        Some(Waiting::Host(_)) => AuthRefusal::Failed,
+                        _ => AuthRefusal::Unavailable,
                     };
                     self.outputs.push_back(AuthOutput::Decided(ticket, Err(refusal)));
                 }
@@ -222,11 +223,11 @@ impl Authenticator {
     }
 
     /// Returns the refusal of a request without credentials. Its answer names the metadata of this resource, if there is any.
-    fn missing(&self, request: Request<'_>) -> Refusal {
+    fn missing(&self, request: Request<'_>) -> AuthRefusal {
         let has_metadata = || self.methods.iter().any(Method::has_issuer);
         match request.place {
-            None if has_metadata() => Refusal::UnknownUrl,
-            _ => Refusal::Missing,
+            None if has_metadata() => AuthRefusal::UnknownUrl,
+            _ => AuthRefusal::Missing,
         }
     }
 
@@ -240,7 +241,9 @@ impl Authenticator {
             }
             match credentials::only(headers, keys.header()) {
                 Ok(None) => (),
-                Err(reason) => return Some(Checked::Refused(Refusal::Malformed(reason.into()))),
+                Err(reason) => {
+                    return Some(Checked::Refused(AuthRefusal::Malformed(reason.into())));
+                }
                 Ok(Some(key)) => match keys.owner(key) {
                     Some(owner) => {
                         let (principal, expires) = (Arc::clone(owner), None);
@@ -255,7 +258,7 @@ impl Authenticator {
     }
 
     /// Returns the methods that a token may be for, by its looks.
-    fn candidates(&self, token: &str) -> Result<VecDeque<usize>, Refusal> {
+    fn candidates(&self, token: &str) -> Result<VecDeque<usize>, AuthRefusal> {
         let of_kind = |is: fn(&Method) -> bool| {
             self.methods
                 .iter()
@@ -304,7 +307,7 @@ impl Authenticator {
         unix: u64,
         ticket: AuthTicket,
         attempt: &mut Attempt,
-    ) -> Option<Result<Caller, Refusal>> {
+    ) -> Option<Result<Caller, AuthRefusal>> {
         while let Some(&place) = attempt.methods.front() {
             match self.try_method(now, unix, ticket, attempt, place) {
                 Tried::Waits(waiting) => {
@@ -352,7 +355,7 @@ impl Authenticator {
             }
             Method::Introspection(introspection, _) => {
                 if attempt.facts.audiences(introspection.audiences.as_ref()).is_none() {
-                    return Tried::Refused(Refusal::UnknownUrl);
+                    return Tried::Refused(AuthRefusal::UnknownUrl);
                 }
                 let asked = self.asking.get(&(place, attempt.digest));
                 if let Some((id, _)) = asked {
@@ -362,14 +365,14 @@ impl Authenticator {
                     if let Some(left_out) = self.log.due(unix) {
                         tracing::warn!("too many tokens are being introspected{left_out}");
                     }
-                    return Tried::Refused(Refusal::Unavailable);
+                    return Tried::Refused(AuthRefusal::Unavailable);
                 }
                 match introspection.request(attempt.token.expose()) {
                     Err(error) => {
                         if let Some(left_out) = self.log.due(unix) {
                             tracing::warn!(%error, "a token could not be introspected{left_out}");
                         }
-                        Tried::Refused(Refusal::Unavailable)
+                        Tried::Refused(AuthRefusal::Unavailable)
                     }
                     Ok(request) => {
                         let id =
@@ -402,7 +405,7 @@ impl Authenticator {
         &mut self,
         ticket: AuthTicket,
         attempt: Attempt,
-        decision: Option<Result<Caller, Refusal>>,
+        decision: Option<Result<Caller, AuthRefusal>>,
     ) {
         match decision {
             Some(decision) => self.outputs.push_back(AuthOutput::Decided(ticket, decision)),
@@ -432,7 +435,7 @@ impl Authenticator {
         accepted: &Accepted,
         attempt: &mut Attempt,
         times: (Instant, u64),
-    ) -> Option<Result<Caller, Refusal>> {
+    ) -> Option<Result<Caller, AuthRefusal>> {
         let RequestFacts { method, proofs, place } = &attempt.facts;
         let (place, remote) = (place.as_ref(), None);
         let request = Request { method, headers: proofs, place, remote };

@@ -20,7 +20,7 @@ struct Known {
     options: &'static [&'static str],
     /// Options that may be left out, with their values then; an empty one leaves the parameter out.
     defaults: &'static [(&'static str, &'static str)],
-    place: Place,
+    place: ProviderPlaceTemplate,
     scopes: &'static [&'static str],
     /// Further parameters of the authorization request.
     params: &'static [(&'static str, &'static str)],
@@ -32,7 +32,7 @@ struct Known {
     accepts: Accepts,
 }
 
-enum Place {
+enum ProviderPlaceTemplate {
     Issuer(&'static str),
     Fixed {
         authorize: &'static str,
@@ -61,7 +61,7 @@ const STANDARD: Known = Known {
     name: "",
     options: &["domain"],
     defaults: &[],
-    place: Place::Issuer("https://{domain}"),
+    place: ProviderPlaceTemplate::Issuer("https://{domain}"),
     scopes: OFFLINE,
     params: &[],
     subject: "sub",
@@ -75,7 +75,7 @@ const KNOWN: [Known; 13] = [
         name: "auth0",
         defaults: &[("audience", "")],
         // The issuer has a slash at its end.
-        place: Place::Issuer("https://{domain}/"),
+        place: ProviderPlaceTemplate::Issuer("https://{domain}/"),
         params: &[("audience", "{audience}")],
         accepts: Accepts::Both("{audience}"),
         ..STANDARD
@@ -84,7 +84,9 @@ const KNOWN: [Known; 13] = [
     Known {
         name: "cognito",
         options: &["user_pool_id"],
-        place: Place::Issuer("https://cognito-idp.{region}.amazonaws.com/{user_pool_id}"),
+        place: ProviderPlaceTemplate::Issuer(
+            "https://cognito-idp.{region}.amazonaws.com/{user_pool_id}",
+        ),
         scopes: OPENID,
         ..STANDARD
     },
@@ -92,14 +94,16 @@ const KNOWN: [Known; 13] = [
         name: "descope",
         options: &["project_id", "mcp_server_id"],
         defaults: &[("base_url", "https://api.descope.com"), ("audience", "")],
-        place: Place::Issuer("{base_url}/v1/apps/agentic/{project_id}/{mcp_server_id}"),
+        place: ProviderPlaceTemplate::Issuer(
+            "{base_url}/v1/apps/agentic/{project_id}/{mcp_server_id}",
+        ),
         accepts: Accepts::Direct("{audience}"),
         ..STANDARD
     },
     Known {
         name: "discord",
         options: &[],
-        place: Place::Fixed {
+        place: ProviderPlaceTemplate::Fixed {
             authorize: "https://discord.com/oauth2/authorize",
             token: "https://discord.com/api/oauth2/token",
             user: "https://discord.com/api/users/@me",
@@ -113,13 +117,13 @@ const KNOWN: [Known; 13] = [
     Known {
         name: "entra",
         options: &["tenant_id"],
-        place: Place::Issuer("https://login.microsoftonline.com/{tenant_id}/v2.0"),
+        place: ProviderPlaceTemplate::Issuer("https://login.microsoftonline.com/{tenant_id}/v2.0"),
         ..STANDARD
     },
     Known {
         name: "github",
         options: &[],
-        place: Place::Fixed {
+        place: ProviderPlaceTemplate::Fixed {
             authorize: "https://github.com/login/oauth/authorize",
             token: "https://github.com/login/oauth/access_token",
             user: "https://api.github.com/user",
@@ -133,7 +137,7 @@ const KNOWN: [Known; 13] = [
     Known {
         name: "google",
         options: &[],
-        place: Place::Issuer("https://accounts.google.com"),
+        place: ProviderPlaceTemplate::Issuer("https://accounts.google.com"),
         scopes: OPENID,
         // Otherwise there is a refresh token at the first consent only.
         params: &[("access_type", "offline"), ("prompt", "consent")],
@@ -148,7 +152,7 @@ const KNOWN: [Known; 13] = [
         name: "keycloak",
         options: &["realm_url"],
         defaults: &[("audience", "")],
-        place: Place::Issuer("{realm_url}"),
+        place: ProviderPlaceTemplate::Issuer("{realm_url}"),
         scopes: OPENID,
         accepts: Accepts::Both("{audience}"),
         ..STANDARD
@@ -156,20 +160,20 @@ const KNOWN: [Known; 13] = [
     Known {
         name: "okta",
         defaults: &[("authorization_server_id", "default")],
-        place: Place::Issuer("https://{domain}/oauth2/{authorization_server_id}"),
+        place: ProviderPlaceTemplate::Issuer("https://{domain}/oauth2/{authorization_server_id}"),
         ..STANDARD
     },
     Known {
         name: "scalekit",
         options: &["environment_url", "resource_id"],
-        place: Place::Issuer("{environment_url}/resources/{resource_id}"),
+        place: ProviderPlaceTemplate::Issuer("{environment_url}/resources/{resource_id}"),
         accepts: Accepts::Direct("{resource_id}"),
         ..STANDARD
     },
     Known {
         name: "supabase",
         options: &["project_ref"],
-        place: Place::Issuer("https://{project_ref}.supabase.co/auth/v1"),
+        place: ProviderPlaceTemplate::Issuer("https://{project_ref}.supabase.co/auth/v1"),
         ..STANDARD
     },
     Known { name: "workos", accepts: Accepts::Both(""), ..STANDARD },
@@ -228,7 +232,7 @@ pub(super) fn choose(
             option_name("client_id")
         ))),
         (Accepts::Direct(audience) | Accepts::Both(audience), None) => {
-            let Place::Issuer(issuer) = known.place else {
+            let ProviderPlaceTemplate::Issuer(issuer) = known.place else {
                 return Err(Error::misuse(format!("auth: {name} has no metadata")));
             };
             let audience = filled(audience);
@@ -244,8 +248,8 @@ pub(super) fn choose(
         (Accepts::Both(_) | Accepts::Proxy, Some(id)) => {
             Ok(Chosen::Proxy(Box::new(ProviderSettings {
                 place: match known.place {
-                    Place::Issuer(issuer) => ProviderPlace::Issuer(filled(issuer)),
-                    Place::Fixed { authorize, token, user, issuer } => {
+                    ProviderPlaceTemplate::Issuer(issuer) => ProviderPlace::Issuer(filled(issuer)),
+                    ProviderPlaceTemplate::Fixed { authorize, token, user, issuer } => {
                         ProviderPlace::Fixed(Endpoints {
                             authorization_endpoint: authorize.into(),
                             token_endpoint: token.into(),

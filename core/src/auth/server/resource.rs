@@ -30,7 +30,7 @@ pub struct Arrived<'a> {
 
 /// The URLs of a request's resource.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
+pub struct ResourceUrls {
     /// The identifier of the resource, which tokens name as their audience.
     pub resource: String,
     /// The URL of its document.
@@ -68,7 +68,7 @@ impl Resource {
 
     /// Returns the URLs for a request. Returns `None` if the server's URL is not configured and the request came from another
     /// machine, because its `Host` header could name any resource.
-    pub fn place(&self, arrived: &Arrived<'_>) -> Option<Place> {
+    pub fn place(&self, arrived: &Arrived<'_>) -> Option<ResourceUrls> {
         let origin = match &self.origin {
             Some(origin) => origin.clone(),
             None if arrived.is_loopback && !arrived.host.is_empty() => {
@@ -99,7 +99,7 @@ impl Resource {
             (Some(public), Some(own)) => format!("{origin}{public}{}", &arrived.path[own.len()..]),
             _ => format!("{origin}{}", arrived.path),
         };
-        Some(Place {
+        Some(ResourceUrls {
             metadata: format!("{origin}{removed}{mount}{RESOURCE_PATH}{rest}"),
             url,
             resource: format!("{origin}{path}"),

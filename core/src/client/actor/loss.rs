@@ -1,7 +1,7 @@
 //! The loss of a connection: its reason, and what fails with it.
 
 use super::{
-    super::{connection::Event, wire::Wire},
+    super::{connection::Event, wire::ClientTransport},
     Actor,
 };
 use crate::{
@@ -23,7 +23,7 @@ impl Actor {
             None => ExitInfo::default(),
         };
         let is_unread = self.process.as_ref().is_some_and(Process::has_unread_input)
-            || self.wire.as_ref().is_some_and(Wire::has_unwritten);
+            || self.wire.as_ref().is_some_and(ClientTransport::has_unwritten);
         self.wire = None;
         let was_open = self.opened.is_none();
         let reason = match (self.process.is_some(), self.exit_info.status) {

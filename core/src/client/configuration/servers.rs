@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Entry, JsonForm, Notation, Resolver, URLS, parse};
 use crate::{
-    client::{ClientBuilder, Place},
+    client::{ClientBuilder, ConfiguredTarget},
     error::{
         Error, Language,
         given::{Given, Problem, Value},
@@ -59,14 +59,14 @@ pub fn read_configuration(json: &str) -> Result<Vec<(String, ClientBuilder)>, Er
     Ok(servers.into_iter().map(|(name, _, place)| (name, place.builder())).collect())
 }
 
-/// Returns the servers in a text: their names, their entries without references as JSON, and their places. `at` names the
+/// Returns the servers in a text: their names, their entries without references as JSON, and their targets. `at` names the
 /// text in errors, and `folder` is that of its file.
 pub(in crate::client) fn read_text(
     language: Language,
     at: &str,
     text: &[u8],
     folder: PathBuf,
-) -> Result<Vec<(String, Json, Place)>, Problem> {
+) -> Result<Vec<(String, Json, ConfiguredTarget)>, Problem> {
     let within = |problem: Problem| Problem {
         message: format!("{at}: {}", problem.message),
         shows_value: false,
@@ -151,14 +151,14 @@ fn read_entry(
     name: &str,
     entry: &Json,
     resolver: &Resolver<'_>,
-) -> Result<(Json, Place), Problem> {
+) -> Result<(Json, ConfiguredTarget), Problem> {
     let read = || {
         let entry = match entry {
             Json::String(url) => Entry::Url { url: url.clone(), headers: Vec::new() },
             entry => Entry::read(language, entry)?,
         };
         let entry = entry.resolve(resolver).map_err(Problem::not_allowed)?;
-        let place = Place::from_entry(language, &entry)?;
+        let place = ConfiguredTarget::from_entry(language, &entry)?;
         Ok((entry.to_json(), place))
     };
     read().map_err(|problem: Problem| Problem {

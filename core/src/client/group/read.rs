@@ -8,7 +8,7 @@ use super::{ClientGroup, Member};
 use crate::{
     client::{
         ListName,
-        operation::{Operation, Reply},
+        operation::{Operation, OperationReply},
     },
     error::{Error, ErrorKind},
     protocol::{Method, json::to_raw},
@@ -18,7 +18,7 @@ use crate::{
 impl ClientGroup {
     /// Reads a resource from the server that has it.
     #[doc(hidden)] // For the language bindings.
-    pub async fn read_raw(&self, uri: &str) -> Result<Reply, Error> {
+    pub async fn read_raw(&self, uri: &str) -> Result<OperationReply, Error> {
         // A refusal may mean that the server does not have the resource, other errors do not.
         let (mut refusal, mut failure) = (None, None);
         for member in self.order(uri).await {
@@ -72,7 +72,7 @@ impl Member {
 
     /// Reads a resource from this server.
     #[doc(hidden)] // For the language bindings.
-    pub async fn read(&self, uri: &str) -> Result<Reply, Error> {
+    pub async fn read(&self, uri: &str) -> Result<OperationReply, Error> {
         let client = self.client().await?;
         let operation = Operation::ReadResource { uri: uri.to_owned(), variables: None };
         let options = client.options.clone();

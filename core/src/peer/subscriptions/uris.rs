@@ -29,7 +29,7 @@ enum WatchState {
 
 /// The next request for a URI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Step {
+pub(super) enum UriRequest {
     Subscribe,
     Unsubscribe,
 }
@@ -48,11 +48,11 @@ impl Uris {
         }
     }
 
-    pub(super) fn next(&mut self, uri: &str) -> Option<Step> {
+    pub(super) fn next(&mut self, uri: &str) -> Option<UriRequest> {
         let watched = self.known.get_mut(uri)?;
         let (state, step) = match (watched.state, watched.by.is_empty()) {
-            (WatchState::Nothing, false) => (WatchState::Subscribing, Step::Subscribe),
-            (WatchState::Subscribed, true) => (WatchState::Unsubscribing, Step::Unsubscribe),
+            (WatchState::Nothing, false) => (WatchState::Subscribing, UriRequest::Subscribe),
+            (WatchState::Subscribed, true) => (WatchState::Unsubscribing, UriRequest::Unsubscribe),
             (WatchState::Nothing, true) => {
                 self.known.remove(uri);
                 return None;
@@ -68,20 +68,20 @@ impl Uris {
     pub(super) fn answered(
         &mut self,
         uri: &str,
-        step: Step,
+        step: UriRequest,
         is_done: bool,
     ) -> Vec<SubscriptionKey> {
         let Some(watched) = self.known.get_mut(uri) else { return Vec::new() };
         match (step, is_done) {
-            (Step::Subscribe, true) => {
+            (UriRequest::Subscribe, true) => {
                 watched.state = WatchState::Subscribed;
                 watched.by.iter().copied().collect()
             }
-            (Step::Subscribe, false) => {
+            (UriRequest::Subscribe, false) => {
                 watched.state = WatchState::Nothing;
                 std::mem::take(&mut watched.by).into_iter().collect()
             }
-            (Step::Unsubscribe, _) => {
+            (UriRequest::Unsubscribe, _) => {
                 watched.state = WatchState::Nothing;
                 Vec::new()
             }

@@ -1,6 +1,6 @@
 //! Subscriptions before 2026-07-28: one request per URI, shared by all subscriptions that contain it.
 
-use super::{Output, Purpose, State, SubscriptionKey, Subscriptions, uris::Step};
+use super::{Output, Purpose, State, SubscriptionKey, Subscriptions, uris::UriRequest};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{Method, Raw, json},
@@ -12,8 +12,8 @@ impl Subscriptions {
     pub(super) fn step(&mut self, uri: &str) {
         let Some(step) = self.uris.next(uri) else { return };
         let method = match step {
-            Step::Subscribe => Method::Subscribe,
-            Step::Unsubscribe => Method::Unsubscribe,
+            UriRequest::Subscribe => Method::Subscribe,
+            UriRequest::Unsubscribe => Method::Unsubscribe,
         };
         let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
         params.member("uri", uri);
@@ -21,10 +21,10 @@ impl Subscriptions {
         self.request(purpose, method, params.finish(), self.timeout);
     }
 
-    pub(super) fn answered(&mut self, uri: &str, step: Step, outcome: Result<Raw, Error>) {
+    pub(super) fn answered(&mut self, uri: &str, step: UriRequest, outcome: Result<Raw, Error>) {
         let waiting = self.uris.answered(uri, step, outcome.is_ok());
         match (step, outcome) {
-            (Step::Subscribe, Ok(_)) => {
+            (UriRequest::Subscribe, Ok(_)) => {
                 for key in waiting {
                     let Some(entry) = self.open.get_mut(&key) else { continue };
                     match &mut entry.state {
@@ -37,15 +37,15 @@ impl Subscriptions {
                     self.subscribed(key);
                 }
             }
-            (Step::Subscribe, Err(error)) => {
+            (UriRequest::Subscribe, Err(error)) => {
                 for key in waiting {
                     self.end(key, Some(error.duplicate()));
                 }
             }
-            (Step::Unsubscribe, Err(error)) => {
+            (UriRequest::Unsubscribe, Err(error)) => {
                 tracing::debug!(%error, uri, "unsubscribing failed");
             }
-            (Step::Unsubscribe, Ok(_)) => (),
+            (UriRequest::Unsubscribe, Ok(_)) => (),
         }
         self.step(uri);
     }

@@ -36,13 +36,14 @@ impl Introduction {
 pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Wire {
+    struct InitializeMembers {
         protocol_version: String,
         capabilities: Option<Raw>,
         server_info: Option<Raw>,
         instructions: Option<Raw>,
     }
-    let read: Wire = serde_json::from_str(result).map_err(|error| error.to_string())?;
+    let read: InitializeMembers =
+        serde_json::from_str(result).map_err(|error| error.to_string())?;
     Ok(Introduction {
         version: read.protocol_version,
         info: lenient(read.server_info.as_ref()),

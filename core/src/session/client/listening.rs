@@ -86,11 +86,11 @@ impl ClientSession {
     /// Records the settings that the server forgets when its session ends.
     pub(super) fn learn_level(&mut self, method: &MethodName, params: &str) {
         #[derive(Deserialize)]
-        struct Wire {
+        struct SetLevelParams {
             level: LoggingLevel,
         }
         if *method == MethodName::Standard(Method::SetLevel)
-            && let Ok(Wire { level }) = serde_json::from_str(params)
+            && let Ok(SetLevelParams { level }) = serde_json::from_str(params)
         {
             self.set_level = Some(level);
         }

@@ -24,11 +24,11 @@ const EXAMPLES: &str =
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Address {
-    pub(super) place: Place,
+    pub(super) place: ListenAddress,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum ListenAddress {
     Http {
         is_secure: bool,
         host: String,
@@ -52,7 +52,7 @@ impl Address {
             guard: GuardConfig { bind_is_loopback: self.is_loopback(), ..GuardConfig::default() },
             ..EndpointConfig::default()
         };
-        if let Place::Http { path, is_secure, .. } = &self.place {
+        if let ListenAddress::Http { path, is_secure, .. } = &self.place {
             config.path = Some(path.clone());
             config.is_encrypted = *is_secure;
         }
@@ -62,20 +62,20 @@ impl Address {
     /// Returns whether only programs on this machine can connect.
     pub fn is_loopback(&self) -> bool {
         match &self.place {
-            Place::Http { host, .. } | Place::Tcp { host, .. } => is_loopback(host),
-            Place::Unix(_) => true,
+            ListenAddress::Http { host, .. } | ListenAddress::Tcp { host, .. } => is_loopback(host),
+            ListenAddress::Unix(_) => true,
         }
     }
 
     /// Returns the address with the port that the system chose.
     pub(super) fn url(&self, port: u16, has_tls: bool) -> String {
         match &self.place {
-            Place::Http { is_secure, host, path, .. } => {
+            ListenAddress::Http { is_secure, host, path, .. } => {
                 let scheme = if *is_secure || has_tls { "https" } else { "http" };
                 format!("{scheme}://{host}:{port}{path}")
             }
-            Place::Tcp { host, .. } => format!("tcp://{host}:{port}"),
-            Place::Unix(path) => format!("unix:{}", path.display()),
+            ListenAddress::Tcp { host, .. } => format!("tcp://{host}:{port}"),
+            ListenAddress::Unix(path) => format!("unix:{}", path.display()),
         }
     }
 }
@@ -95,7 +95,7 @@ impl FromStr for Address {
             if path.is_empty() || path.contains('\0') {
                 return Err(misuse(text, "it has no socket path; write unix:/path/to/socket"));
             }
-            return Ok(Self { place: Place::Unix(path.into()) });
+            return Ok(Self { place: ListenAddress::Unix(path.into()) });
         }
         let uri: Uri = text.parse().map_err(|_| misuse(text, EXAMPLES))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -119,7 +119,7 @@ impl FromStr for Address {
             "http" | "https" => {
                 let is_secure = scheme == "https";
                 let port = port.unwrap_or(if is_secure { 443 } else { 80 });
-                Place::Http { is_secure, host, port, path: path.to_owned() }
+                ListenAddress::Http { is_secure, host, port, path: path.to_owned() }
             }
             "ws" | "wss" => {
                 let fix = "WebSocket is served together with HTTP; write http:// (or https://)";
@@ -129,7 +129,7 @@ impl FromStr for Address {
                 return Err(misuse(text, "it has a path; write tcp://host:port"));
             }
             "tcp" => match port {
-                Some(port) => Place::Tcp { host, port },
+                Some(port) => ListenAddress::Tcp { host, port },
                 None => return Err(misuse(text, "it has no port; write tcp://host:port")),
             },
             _ => return Err(misuse(text, EXAMPLES)),
@@ -141,10 +141,10 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Http { port, .. } | Place::Tcp { port, .. } => {
+            ListenAddress::Http { port, .. } | ListenAddress::Tcp { port, .. } => {
                 f.write_str(&self.url(*port, false))
             }
-            Place::Unix(_) => f.write_str(&self.url(0, false)),
+            ListenAddress::Unix(_) => f.write_str(&self.url(0, false)),
         }
     }
 }

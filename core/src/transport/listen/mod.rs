@@ -22,7 +22,7 @@ use tokio::{
 };
 
 pub use self::{address::Address, options::ListenOptions};
-use self::{address::Place, socket::Socket};
+use self::{address::ListenAddress, socket::Socket};
 use super::{
     ByteStream,
     http::server as http,
@@ -340,17 +340,21 @@ impl Protocol {
     fn new(at: &Address, tls: Option<&(PathBuf, PathBuf)>) -> Result<Self, Error> {
         match (&at.place, tls) {
             #[cfg(feature = "tls")]
-            (Place::Http { .. }, Some((chain, key))) => Ok(Self::Https(tls::acceptor(chain, key)?)),
+            (ListenAddress::Http { .. }, Some((chain, key))) => {
+                Ok(Self::Https(tls::acceptor(chain, key)?))
+            }
             #[cfg(not(feature = "tls"))]
-            (Place::Http { .. }, Some(_)) => Err(Error::without_feature("tls", at)),
-            (Place::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
+            (ListenAddress::Http { .. }, Some(_)) => Err(Error::without_feature("tls", at)),
+            (ListenAddress::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
                 "{at} needs a certificate; set the option tls to its two files, or write http://"
             ))),
-            (Place::Http { .. }, None) => Ok(Self::Http),
-            (Place::Tcp { .. } | Place::Unix(_), None) => Ok(Self::Lines),
-            (Place::Tcp { .. } | Place::Unix(_), Some(_)) => Err(Error::misuse(format!(
-                "{at} is not encrypted, but the option tls is set; write https://, or leave tls out"
-            ))),
+            (ListenAddress::Http { .. }, None) => Ok(Self::Http),
+            (ListenAddress::Tcp { .. } | ListenAddress::Unix(_), None) => Ok(Self::Lines),
+            (ListenAddress::Tcp { .. } | ListenAddress::Unix(_), Some(_)) => {
+                Err(Error::misuse(format!(
+                    "{at} is not encrypted, but the option tls is set; write https://, or leave tls out"
+                )))
+            }
         }
     }
 }

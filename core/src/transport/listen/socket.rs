@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
-use super::{Address, address::Place};
+use super::{Address, address::ListenAddress};
 #[cfg(feature = "simulation")]
 use crate::transport::memory_network::{self, MemoryListener};
 use crate::{
@@ -90,12 +90,12 @@ impl Socket {
     pub(super) async fn bind(at: &Address, shares_port: bool) -> Result<Self, Error> {
         match &at.place {
             #[cfg(feature = "simulation")]
-            Place::Http { host, port, .. } | Place::Tcp { host, port }
+            ListenAddress::Http { host, port, .. } | ListenAddress::Tcp { host, port }
                 if memory_network::is_host(host) =>
             {
                 MemoryListener::bind(*port).map(Self::Memory).map_err(|error| explain(at, error))
             }
-            Place::Http { host, port, .. } | Place::Tcp { host, port } => {
+            ListenAddress::Http { host, port, .. } | ListenAddress::Tcp { host, port } => {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
                 let bound = match shares_port {
                     false => TcpListener::bind((bare, *port)).await,
@@ -103,7 +103,7 @@ impl Socket {
                 };
                 bound.map(Self::Tcp).map_err(|error| explain(at, error))
             }
-            Place::Unix(path) => Self::bind_unix(at, path).await,
+            ListenAddress::Unix(path) => Self::bind_unix(at, path).await,
         }
     }
 
@@ -202,10 +202,13 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 
 fn explain(at: &Address, error: io::Error) -> Error {
     let hint = match (error.kind(), &at.place) {
-        (io::ErrorKind::AddrInUse, Place::Unix(_)) => {
+        (io::ErrorKind::AddrInUse, ListenAddress::Unix(_)) => {
             "a server listens there already, or the file is not a socket; choose another path"
         }
-        (io::ErrorKind::AddrInUse, Place::Http { port, .. } | Place::Tcp { port, .. }) => &format!(
+        (
+            io::ErrorKind::AddrInUse,
+            ListenAddress::Http { port, .. } | ListenAddress::Tcp { port, .. },
+        ) => &format!(
             "port {port} is in use; stop the other program, or choose another port (0 for any free one)"
         ),
         (io::ErrorKind::AddrNotAvailable, _) => {

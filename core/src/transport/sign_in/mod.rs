@@ -36,7 +36,7 @@ pub use crate::store::BoxFuture;
 use crate::{
     auth::{
         challenge,
-        client::{Grant, Rejection, Reply, SignIn, SignInSettings},
+        client::{Grant, Rejection, RejectionReply, SignIn, SignInSettings},
     },
     driver::moment,
     error::{Error, ErrorKind},
@@ -222,10 +222,10 @@ impl Authorizer {
         let ready = {
             let mut machine = lock(&host.machine);
             match machine.reject(&moment(), ticket, attempts, &rejection) {
-                Reply::Repeat => return Ok(true),
-                Reply::Stands => return Ok(false),
-                Reply::Fail(error) => return Err(error),
-                Reply::Wait => host.wait(ticket),
+                RejectionReply::Repeat => return Ok(true),
+                RejectionReply::Stands => return Ok(false),
+                RejectionReply::Fail(error) => return Err(error),
+                RejectionReply::Wait => host.wait(ticket),
             }
         };
         host.pump();

@@ -21,13 +21,14 @@ pub fn initialize_params() -> String {
 pub fn read_initialize(result: &str) -> Result<Raw, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Wire {
+    struct VersionAndCapabilities {
         version: Option<String>,
         /// Present in answers of servers that speak the standard protocol.
         protocol_version: Option<String>,
         capabilities: Option<Raw>,
     }
-    let read: Wire = serde_json::from_str(result).map_err(|error| error.to_string())?;
+    let read: VersionAndCapabilities =
+        serde_json::from_str(result).map_err(|error| error.to_string())?;
     let version = read.version.or(read.protocol_version).ok_or("it names no version")?;
     if !version::is_spoken(&version) {
         let (lowest, highest) = version::range();

@@ -60,12 +60,12 @@ impl Seen {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<BodyStep>,
 }
 
 /// The behaviour of a streamed body.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum BodyStep {
     Bytes(String),
     Wait(u64),
     /// Stays open until the client goes.
@@ -78,7 +78,7 @@ pub(crate) enum Step {
 
 impl Answer {
     pub(crate) fn text(status: u16, text: &str) -> Self {
-        Self { status, headers: Vec::new(), steps: vec![Step::Bytes(text.into())] }
+        Self { status, headers: Vec::new(), steps: vec![BodyStep::Bytes(text.into())] }
             .with("Content-Type", "text/plain")
     }
 
@@ -87,17 +87,17 @@ impl Answer {
     }
 
     pub(crate) fn json(status: u16, body: Value) -> Self {
-        Self { status, headers: Vec::new(), steps: vec![Step::Bytes(body.to_string())] }
+        Self { status, headers: Vec::new(), steps: vec![BodyStep::Bytes(body.to_string())] }
             .with("Content-Type", "application/json")
     }
 
-    pub(crate) fn events(steps: Vec<Step>) -> Self {
+    pub(crate) fn events(steps: Vec<BodyStep>) -> Self {
         Self { status: 200, headers: Vec::new(), steps }.with("Content-Type", "text/event-stream")
     }
 
     /// Never gets done.
     pub(crate) fn hold(mut self) -> Self {
-        self.steps.push(Step::Hold);
+        self.steps.push(BodyStep::Hold);
         self
     }
 
@@ -107,12 +107,12 @@ impl Answer {
     }
 }
 
-pub(crate) fn event(message: &Value) -> Step {
-    Step::Bytes(format!("event: message\ndata: {message}\n\n"))
+pub(crate) fn event(message: &Value) -> BodyStep {
+    BodyStep::Bytes(format!("event: message\ndata: {message}\n\n"))
 }
 
-pub(crate) fn event_with_id(id: &str, message: &Value) -> Step {
-    Step::Bytes(format!("id: {id}\ndata: {message}\n\n"))
+pub(crate) fn event_with_id(id: &str, message: &Value) -> BodyStep {
+    BodyStep::Bytes(format!("id: {id}\ndata: {message}\n\n"))
 }
 
 /// A server in memory, on a port of its own.
@@ -258,17 +258,17 @@ async fn write(stream: &mut BufReader<DuplexStream>, reply: Answer, dropped: &At
         let body: String = reply
             .steps
             .iter()
-            .map(|step| if let Step::Bytes(text) = step { text.as_str() } else { "" })
+            .map(|step| if let BodyStep::Bytes(text) = step { text.as_str() } else { "" })
             .collect();
         for step in &reply.steps {
             match step {
-                Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(*wait)).await,
-                Step::Hold => {
+                BodyStep::Wait(wait) => tokio::time::sleep(Duration::from_millis(*wait)).await,
+                BodyStep::Hold => {
                     hold(stream, dropped).await;
                     return false;
                 }
-                Step::Break => return false,
-                Step::Bytes(_) | Step::Feed(_) => (),
+                BodyStep::Break => return false,
+                BodyStep::Bytes(_) | BodyStep::Feed(_) => (),
             }
         }
         let _ = write!(head, "Content-Length: {}\r\n\r\n{body}", body.len());
@@ -276,20 +276,20 @@ async fn write(stream: &mut BufReader<DuplexStream>, reply: Answer, dropped: &At
     }
     for step in reply.steps {
         match step {
-            Step::Bytes(text) => {
+            BodyStep::Bytes(text) => {
                 let chunk = format!("{:x}\r\n{text}\r\n", text.len());
                 if stream.write_all(chunk.as_bytes()).await.is_err() {
                     dropped.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
             }
-            Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(wait)).await,
-            Step::Hold => {
+            BodyStep::Wait(wait) => tokio::time::sleep(Duration::from_millis(wait)).await,
+            BodyStep::Hold => {
                 hold(stream, dropped).await;
                 return false;
             }
-            Step::Break => return false,
-            Step::Feed(source) => loop {
+            BodyStep::Break => return false,
+            BodyStep::Feed(source) => loop {
                 let waiting = std::mem::take(&mut *source.lock().expect("no panic"));
                 for message in waiting {
                     let text = format!("event: message\ndata: {message}\n\n");

@@ -9,7 +9,7 @@ pub(super) const TARGETS: [&str; 6] =
 pub(super) const KEYS: [&str; 2] = ["a", "b"];
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum ModelStep {
     Call {
         peer: usize,
         target: usize,
@@ -96,7 +96,7 @@ pub(super) enum Outcome {
     Cancelled,
 }
 
-pub(super) fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = ModelStep> {
     let peer = || 0..PEERS;
     let place = any::<Index>;
     let brought = || prop_oneof![3 => Just(Brought::Fitting), 1 => Just(Brought::Invalid), 1 => Just(Brought::Nothing)];
@@ -114,21 +114,21 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         6 => (peer(), 0..TARGETS.len(), any::<bool>(), prop::bool::weighted(0.2))
-            .prop_map(|(peer, target, is_modern, is_large)| Step::Call { peer, target, is_modern, is_large }),
+            .prop_map(|(peer, target, is_modern, is_large)| ModelStep::Call { peer, target, is_modern, is_large }),
         4 => (peer(), place(), brought())
-            .prop_map(|(peer, round, answers)| Step::Retry { peer, round, answers }),
-        2 => (peer(), place()).prop_map(|(peer, request)| Step::Cancel { peer, request }),
-        1 => peer().prop_map(|peer| Step::Notify { peer }),
-        4 => (place(), outcome).prop_map(|(run, outcome)| Step::Finish { run, outcome }),
-        2 => place().prop_map(|job| Step::Dispatch { job }),
-        3 => (place(), reply).prop_map(|(ticket, reply)| Step::Host { ticket, reply }),
-        4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::Ask { run, key }),
-        1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| Step::AskAgain { run, key }),
-        4 => (place(), any::<bool>()).prop_map(|(run, blocks)| Step::Wait { run, blocks }),
-        1 => place().prop_map(|run| Step::Report { run }),
+            .prop_map(|(peer, round, answers)| ModelStep::Retry { peer, round, answers }),
+        2 => (peer(), place()).prop_map(|(peer, request)| ModelStep::Cancel { peer, request }),
+        1 => peer().prop_map(|peer| ModelStep::Notify { peer }),
+        4 => (place(), outcome).prop_map(|(run, outcome)| ModelStep::Finish { run, outcome }),
+        2 => place().prop_map(|job| ModelStep::Dispatch { job }),
+        3 => (place(), reply).prop_map(|(ticket, reply)| ModelStep::Host { ticket, reply }),
+        4 => (place(), 0..KEYS.len()).prop_map(|(run, key)| ModelStep::Ask { run, key }),
+        1 => (place(), 0..KEYS.len()).prop_map(|(run, key)| ModelStep::AskAgain { run, key }),
+        4 => (place(), any::<bool>()).prop_map(|(run, blocks)| ModelStep::Wait { run, blocks }),
+        1 => place().prop_map(|run| ModelStep::Report { run }),
         4 => (place(), brought())
-            .prop_map(|(question, answers)| Step::Answer { question, answers }),
-        2 => (0..15_u64).prop_map(|seconds| Step::Advance { seconds }),
-        1 => peer().prop_map(|peer| Step::Reopen { peer }),
+            .prop_map(|(question, answers)| ModelStep::Answer { question, answers }),
+        2 => (0..15_u64).prop_map(|seconds| ModelStep::Advance { seconds }),
+        1 => peer().prop_map(|peer| ModelStep::Reopen { peer }),
     ]
 }

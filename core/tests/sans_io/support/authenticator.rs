@@ -13,13 +13,13 @@ use gudgeon::{
         server::{
             api_keys::ApiKeys,
             authenticator::{
-                AuthInput, AuthOutput, AuthTicket, Authenticator, Checked, Dpop, FetchId, Jwt,
-                Method, Refusal, Request,
+                AuthInput, AuthOutput, AuthRefusal, AuthTicket, Authenticator, Checked, Dpop,
+                FetchId, Jwt, Method, Request,
             },
             introspection::Introspection,
             jwk::{Algorithm, Jwks},
             keys::Keys,
-            resource::Place,
+            resource::ResourceUrls,
         },
     },
     protocol::Principal,
@@ -91,7 +91,7 @@ impl Fixture {
         for (name, value) in headers {
             map.append(*name, HeaderValue::try_from(*value).unwrap());
         }
-        let place = self.resource.map(|resource| Place {
+        let place = self.resource.map(|resource| ResourceUrls {
             url: resource.to_owned(),
             metadata: String::new(),
             resource: resource.to_owned(),
@@ -129,7 +129,7 @@ impl Fixture {
         self.handle(AuthInput::Fetched(id, Ok(FetchResponse { url, status, headers, body })));
     }
 
-    pub(crate) fn decided(&mut self, ticket: AuthTicket) -> Result<Arc<Principal>, Refusal> {
+    pub(crate) fn decided(&mut self, ticket: AuthTicket) -> Result<Arc<Principal>, AuthRefusal> {
         match self.machine.poll() {
             Some(AuthOutput::Decided(other, decision)) if other == ticket => {
                 decision.map(|caller| caller.principal)
@@ -151,16 +151,16 @@ pub(crate) fn accepted(checked: Checked) -> Arc<Principal> {
     }
 }
 
-pub(crate) fn refused(checked: Checked) -> Refusal {
+pub(crate) fn refused(checked: Checked) -> AuthRefusal {
     match checked {
         Checked::Refused(refusal) => refusal,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) fn invalid(refusal: &Refusal, reason: &str) {
+pub(crate) fn invalid(refusal: &AuthRefusal, reason: &str) {
     match refusal {
-        Refusal::InvalidToken(message) => {
+        AuthRefusal::InvalidToken(message) => {
             assert!(message.contains(reason), "{message}, not {reason}");
         }
         other => panic!("{other:?}, not {reason}"),

@@ -36,7 +36,7 @@ const BOTH: &str = "application/json, text/event-stream";
 
 /// The transport of a transcript's frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Wire {
+pub(crate) enum TransportKind {
     Stdio,
     WebSocket,
     /// The pair of endpoints of 2024-11-05.
@@ -44,7 +44,7 @@ pub(crate) enum Wire {
     Http,
 }
 
-impl Wire {
+impl TransportKind {
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "stdio" => Self::Stdio,
@@ -57,7 +57,7 @@ impl Wire {
 }
 
 pub(crate) struct Player {
-    wire: Wire,
+    wire: TransportKind,
     machine: Machine,
     components: Components,
     /// The longest message, in bytes.
@@ -91,7 +91,7 @@ enum Deed {
 }
 
 impl Player {
-    pub(crate) fn new(wire: Wire, components: Components, limit: Option<usize>) -> Self {
+    pub(crate) fn new(wire: TransportKind, components: Components, limit: Option<usize>) -> Self {
         let now = Instant::now();
         let mut player = Self {
             wire,
@@ -154,11 +154,11 @@ impl Player {
 
     fn open(&mut self) {
         match (self.wire, &mut self.machine) {
-            (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
+            (TransportKind::WebSocket, Machine::Endpoint(endpoint)) => {
                 endpoint.handle(self.now, EndpointInput::Opened(CONNECTION, None, None));
                 self.drain();
             }
-            (Wire::Sse, _) => {
+            (TransportKind::Sse, _) => {
                 self.request("GET", "/sse", "");
                 self.address = self.sent.pop().expect("no address came");
             }
@@ -178,14 +178,14 @@ impl Player {
                     Input::Frame(bytes)
                 },
             ),
-            (Wire::WebSocket, Machine::Endpoint(endpoint)) if is_long => {
+            (TransportKind::WebSocket, Machine::Endpoint(endpoint)) if is_long => {
                 endpoint
                     .handle(now, EndpointInput::TooLong(CONNECTION, TooLong::new(limit, bytes)));
             }
-            (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
+            (TransportKind::WebSocket, Machine::Endpoint(endpoint)) => {
                 endpoint.handle(now, EndpointInput::Message(CONNECTION, Frame::parse(bytes)));
             }
-            (Wire::Sse, _) => {
+            (TransportKind::Sse, _) => {
                 let address = self.address.clone();
                 self.request("POST", &address, frame);
             }
@@ -209,7 +209,7 @@ impl Player {
             .header("host", "localhost")
             .header("accept", accept)
             .header("content-type", "application/json");
-        if self.wire == Wire::Http && !self.address.is_empty() {
+        if self.wire == TransportKind::Http && !self.address.is_empty() {
             request = request.header("mcp-session-id", &self.address);
         }
         if let Some((name, value)) = self.header.as_ref().filter(|_| method == "POST") {
@@ -391,9 +391,9 @@ fn log(level: LoggingLevel, data: &Value) -> HandlerEvent {
     HandlerEvent::Log(Log { level, logger: Some("fixture".to_owned()), data: to_raw(data) })
 }
 
-fn machine(wire: Wire, components: &Components, start: &Start) -> Machine {
+fn machine(wire: TransportKind, components: &Components, start: &Start) -> Machine {
     let components = Arc::new(components.clone());
-    if wire == Wire::Stdio {
+    if wire == TransportKind::Stdio {
         return Machine::Stream(Box::new(Service::new(components, start)));
     }
     let config = EndpointConfig { legacy_sse: true, ..EndpointConfig::default() };

@@ -153,7 +153,7 @@ fn readable(lines: &[Line]) -> Result<Vec<usize>, String> {
 
 /// A connection with at most one pending call.
 struct Line {
-    wire: Wire,
+    wire: HttpConnection,
     request: Vec<u8>,
     /// The offset of the id in the request.
     id_at: usize,
@@ -163,7 +163,7 @@ struct Line {
 
 impl Line {
     fn open(load: &Load, number: usize) -> Result<Self, String> {
-        let mut wire = Wire::connect(load.at)?;
+        let mut wire = HttpConnection::connect(load.at)?;
         let mut headers = String::new();
         if load.modern {
             headers = format!(
@@ -233,13 +233,13 @@ impl Response {
     }
 }
 
-pub(crate) struct Wire {
+pub(crate) struct HttpConnection {
     pub(crate) stream: TcpStream,
     at: SocketAddr,
     buffer: Vec<u8>,
 }
 
-impl Wire {
+impl HttpConnection {
     pub(crate) fn connect(at: SocketAddr) -> Result<Self, String> {
         let stream = TcpStream::connect(at).map_err(|error| format!("{at}: {error}"))?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;

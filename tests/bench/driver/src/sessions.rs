@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::thread;
 
-use crate::http::{PATH, Wire, post, session_headers, status_of};
+use crate::http::{HttpConnection, PATH, post, session_headers, status_of};
 use crate::{META, misused, number};
 
 /// The number of threads that open connections, so that the server does not wait for the driver.
@@ -56,9 +56,9 @@ impl Many {
         Ok(format!("{{\"held\":{}}}", opened.iter().map(Vec::len).sum::<usize>()))
     }
 
-    fn open(&self) -> Result<Wire, String> {
+    fn open(&self) -> Result<HttpConnection, String> {
         let at = self.at;
-        let mut wire = Wire::connect(at)?;
+        let mut wire = HttpConnection::connect(at)?;
         let request = if self.is_modern {
             listen(at)
         } else {

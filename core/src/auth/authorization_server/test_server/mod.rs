@@ -73,7 +73,7 @@ pub struct TestServer {
 
 /// The next step of a request.
 #[derive(Debug)]
-pub enum Step {
+pub enum TestServerStep {
     Respond(Response),
     /// The document to fetch, and to pass to [`TestServer::resume`].
     Fetch(FetchRequest),
@@ -138,7 +138,7 @@ impl TestServer {
     }
 
     /// Handles a request.
-    pub fn handle(&mut self, at: &Moment, request: &Request) -> Step {
+    pub fn handle(&mut self, at: &Moment, request: &Request) -> TestServerStep {
         if self.faults.takes_error(&request.path) {
             let response = Response::empty(StatusCode::INTERNAL_SERVER_ERROR);
             return self.respond(request, response);
@@ -154,7 +154,7 @@ impl TestServer {
         request: &Request,
         url: &str,
         answer: &Result<FetchResponse, FetchError>,
-    ) -> Step {
+    ) -> TestServerStep {
         let outcome = match self.take(url, answer) {
             Ok(()) => self.dispatch(at, request, false),
             // The user sees it, as other errors about the client.
@@ -278,17 +278,17 @@ impl TestServer {
         }
     }
 
-    fn step(&mut self, request: &Request, outcome: Outcome) -> Step {
+    fn step(&mut self, request: &Request, outcome: Outcome) -> TestServerStep {
         match outcome {
             Ok(response) => self.respond(request, response),
             Err(Interruption::Refused(error)) => self.respond(request, error.response()),
-            Err(Interruption::Fetch(fetch)) => Step::Fetch(*fetch),
+            Err(Interruption::Fetch(fetch)) => TestServerStep::Fetch(*fetch),
         }
     }
 
-    fn respond(&mut self, request: &Request, response: Response) -> Step {
+    fn respond(&mut self, request: &Request, response: Response) -> TestServerStep {
         self.recorded.add(request, &response);
-        Step::Respond(response)
+        TestServerStep::Respond(response)
     }
 
     fn metadata(&self) -> Response {

@@ -206,7 +206,7 @@ impl World {
         attempts: &mut Attempts,
         status: u16,
         header: &str,
-    ) -> Reply {
+    ) -> RejectionReply {
         let generation = self.headers().map(|headers| headers.generation);
         let challenges = challenge::parse([header]);
         let rejection =
@@ -221,7 +221,7 @@ impl World {
             self.run().remove(0).1?;
         }
         match self.reject(1, &mut Attempts::default(), 401, "Bearer") {
-            Reply::Wait => self.run().remove(0).1,
+            RejectionReply::Wait => self.run().remove(0).1,
             other => panic!("{other:?}"),
         }
     }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt, time::Instant};
 
 use http::{HeaderMap, Method as HttpMethod};
 
-use super::{Caller, FetchId, Jwt, Refusal, Request, TIMEOUT};
+use super::{AuthRefusal, Caller, FetchId, Jwt, Request, TIMEOUT};
 use crate::{
     auth::{
         Secret, TokenDigest,
@@ -12,7 +12,7 @@ use crate::{
             credentials::Scheme,
             jwt::{JwtError, JwtRules, ParsedJwt, VerifiedToken},
             keys::Lookup,
-            resource::Place,
+            resource::ResourceUrls,
         },
     },
     protocol::{ClientKey, Principal},
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     /// The methods that are left, the current one first.
     pub(super) methods: VecDeque<usize>,
     /// The refusal if no method accepts the token.
-    pub(super) refusal: Refusal,
+    pub(super) refusal: AuthRefusal,
     pub(super) waits_for: Option<Waiting>,
     /// The sender, if its proof of possession is new, which the store has to know.
     pub(super) caller: Option<Caller>,
@@ -49,7 +49,7 @@ pub(super) struct Attempt {
 pub(super) struct RequestFacts {
     pub(super) method: HttpMethod,
     pub(super) proofs: HeaderMap,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ResourceUrls>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,7 +63,7 @@ pub(super) enum Waiting {
 /// The result of one method.
 pub(super) enum Tried<T> {
     Accepted(T),
-    Refused(Refusal),
+    Refused(AuthRefusal),
     Waits(Waiting),
 }
 
@@ -81,7 +81,7 @@ impl Jwt {
             Err(reason) => return Tried::Refused(invalid(reason)),
         };
         let Some(audiences) = attempt.facts.audiences(self.audiences.as_ref()) else {
-            return Tried::Refused(Refusal::UnknownUrl);
+            return Tried::Refused(AuthRefusal::UnknownUrl);
         };
         let keys = match self.keys.get(now) {
             Lookup::Ready(keys) => keys,
@@ -89,7 +89,7 @@ impl Jwt {
                 attempt.has_refreshed = true;
                 return Tried::Waits(Waiting::Keys(place));
             }
-            Lookup::Failed(_) => return Tried::Refused(Refusal::Unavailable),
+            Lookup::Failed(_) => return Tried::Refused(AuthRefusal::Unavailable),
         };
         let rules = JwtRules {
             issuer: self.issuer.clone(),
@@ -154,11 +154,16 @@ impl Attempt {
 
     /// Notes why a method does not accept the token. The first reason that is more than "unknown" is kept; a method that could
     /// not decide counts before all.
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
-        let is_vague =
-            matches!(&self.refusal, Refusal::InvalidToken(it) if it.ends_with("not known here"));
+    pub(super) fn refuse(&mut self, refusal: AuthRefusal) {
+        let is_vague = matches!(
+            &self.refusal,
+            AuthRefusal::InvalidToken(it) if it.ends_with("not known here")
+        );
         if is_vague
-            || matches!(refusal, Refusal::Unavailable | Refusal::Failed | Refusal::UnknownUrl)
+            || matches!(
+                refusal,
+                AuthRefusal::Unavailable | AuthRefusal::Failed | AuthRefusal::UnknownUrl
+            )
         {
             self.refusal = refusal;
         }
@@ -188,10 +193,10 @@ fn audiences(resource: &str) -> Vec<String> {
 }
 
 /// Returns the refusal of a proof of possession that is not new.
-pub(super) fn used_before() -> Refusal {
-    Refusal::InvalidProof("the DPoP proof was used before".into())
+pub(super) fn used_before() -> AuthRefusal {
+    AuthRefusal::InvalidProof("the DPoP proof was used before".into())
 }
 
-pub(super) fn invalid(reason: &str) -> Refusal {
-    Refusal::InvalidToken(reason.to_owned())
+pub(super) fn invalid(reason: &str) -> AuthRefusal {
+    AuthRefusal::InvalidToken(reason.to_owned())
 }

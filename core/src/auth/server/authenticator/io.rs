@@ -13,7 +13,7 @@ use crate::{
     auth::{
         Secret,
         fetch::{FetchError, FetchRequest, FetchResponse},
-        server::resource::Place,
+        server::resource::ResourceUrls,
     },
     error::Error,
     protocol::{Principal, json},
@@ -27,7 +27,7 @@ pub struct Request<'a> {
     pub method: &'a HttpMethod,
     pub headers: &'a HeaderMap,
     /// The URLs of this resource; `None`: the server does not know its own.
-    pub place: Option<&'a Place>,
+    pub place: Option<&'a ResourceUrls>,
     /// The address of the client, by which what waits is shared.
     pub remote: Option<IpAddr>,
 }
@@ -52,14 +52,14 @@ pub struct Caller {
 #[derive(Debug)]
 pub enum Checked {
     Accepted(Caller),
-    Refused(Refusal),
+    Refused(AuthRefusal),
     /// [`AuthOutput::Decided`] will have the decision.
     Pending(AuthTicket),
 }
 
 /// The reason why a request is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Refusal {
+pub enum AuthRefusal {
     /// The request has no credentials.
     Missing,
     /// The credentials come more than once or are unreadable.
@@ -123,7 +123,7 @@ pub enum AuthOutput {
     },
     /// Carry out an operation on the store.
     Store(AuthTicket, StoreOperation),
-    Decided(AuthTicket, Result<Caller, Refusal>),
+    Decided(AuthTicket, Result<Caller, AuthRefusal>),
 }
 
 impl Caller {
@@ -154,8 +154,8 @@ impl VerifyReply {
     }
 }
 
-impl From<Result<Caller, Refusal>> for Checked {
-    fn from(decision: Result<Caller, Refusal>) -> Self {
+impl From<Result<Caller, AuthRefusal>> for Checked {
+    fn from(decision: Result<Caller, AuthRefusal>) -> Self {
         match decision {
             Ok(caller) => Self::Accepted(caller),
             Err(refusal) => Self::Refused(refusal),

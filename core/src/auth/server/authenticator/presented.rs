@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    Authenticator, Caller, Dpop, Method, Refusal, Request,
+    AuthRefusal, Authenticator, Caller, Dpop, Method, Request,
     attempt::{invalid, used_before},
 };
 use crate::auth::{
@@ -25,7 +25,7 @@ impl Authenticator {
         token: &str,
         request: Request<'_>,
         (now, unix): (Instant, u64),
-    ) -> Result<(Caller, Option<ProofId>), Refusal> {
+    ) -> Result<(Caller, Option<ProofId>), AuthRefusal> {
         let mut unknown = None;
         let (dpop, scopes): (_, &[String]) = match &self.methods[accepted.method] {
             Method::Jwt(it) => (it.dpop, &it.scopes),
@@ -50,17 +50,17 @@ impl Authenticator {
                 return Err(invalid("the token is bound to a key; send it with the scheme DPoP"));
             }
             Some(key) => {
-                let Some(place) = request.place else { return Err(Refusal::UnknownUrl) };
+                let Some(place) = request.place else { return Err(AuthRefusal::UnknownUrl) };
                 let (method, url) = (request.method, &*place.url);
                 let expected = dpop_check::Expected { method, url, token, key, unix };
                 let nonces = self.nonces.as_ref().filter(|_| dpop == Dpop::WithNonce);
                 match dpop_check::check(request.headers, expected, nonces) {
                     Err(ProofError::Invalid(reason)) => {
-                        return Err(Refusal::InvalidProof(reason.into()));
+                        return Err(AuthRefusal::InvalidProof(reason.into()));
                     }
                     Err(ProofError::NeedsNonce) => {
                         let nonce = nonces.and_then(|nonces| nonces.make(unix));
-                        return Err(nonce.map_or(Refusal::Failed, Refusal::NeedsNonce));
+                        return Err(nonce.map_or(AuthRefusal::Failed, AuthRefusal::NeedsNonce));
                     }
                     Ok(proof) if self.has_store => unknown = Some(proof),
                     Ok(ProofId { owner, id, until }) => {
@@ -73,7 +73,7 @@ impl Authenticator {
                                         "a client has used very many DPoP proofs, so it is answered with 503{left_out}"
                                     );
                                 }
-                                return Err(Refusal::Unavailable);
+                                return Err(AuthRefusal::Unavailable);
                             }
                         }
                     }
@@ -81,7 +81,7 @@ impl Authenticator {
             }
         }
         if !self.hierarchy.suffices(&accepted.principal.scopes, scopes) {
-            return Err(Refusal::InsufficientScope {
+            return Err(AuthRefusal::InsufficientScope {
                 scopes: scopes.to_vec(),
                 message: format!("this needs the scopes: {}", scopes.join(" ")),
             });

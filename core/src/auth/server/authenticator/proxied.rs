@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Authenticator, Method, Refusal,
+    AuthRefusal, Authenticator, Method,
     attempt::{Attempt, Tried, invalid},
 };
 use crate::auth::{
@@ -45,7 +45,7 @@ pub(super) fn verify(
     attempt: &Attempt,
     method: usize,
 ) -> Tried<Arc<Accepted>> {
-    let Some(place) = &attempt.facts.place else { return Tried::Refused(Refusal::UnknownUrl) };
+    let Some(place) = &attempt.facts.place else { return Tried::Refused(AuthRefusal::UnknownUrl) };
     let verified = proxy.verify(&place.resource, attempt.token.expose(), unix);
     let Some((principal, expires)) = verified else {
         return Tried::Refused(invalid("the token is not known here"));

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    AuthOutput, AuthTicket, Authenticator, Caller, FetchId, Method, Refusal, VerifyReply,
+    AuthOutput, AuthRefusal, AuthTicket, Authenticator, Caller, FetchId, Method, VerifyReply,
     attempt::{Attempt, Waiting, invalid},
 };
 use crate::auth::{
@@ -40,7 +40,7 @@ impl Authenticator {
                 if let Some(left_out) = self.log.due(unix) {
                     tracing::warn!(%reason, "a token could not be introspected{left_out}");
                 }
-                Err(Refusal::Unavailable)
+                Err(AuthRefusal::Unavailable)
             }
         };
         for ticket in self.waiting(Waiting::Answer(id)) {
@@ -78,12 +78,12 @@ impl Authenticator {
                 Ok(Caller::new(Arc::new(*principal), expires, now, unix))
             }
             VerifyReply::InsufficientScope { scopes, message } => {
-                Err(Refusal::InsufficientScope { scopes, message })
+                Err(AuthRefusal::InsufficientScope { scopes, message })
             }
-            VerifyReply::Failed => Err(Refusal::Failed),
+            VerifyReply::Failed => Err(AuthRefusal::Failed),
             VerifyReply::Unknown | VerifyReply::Invalid(_) => {
                 attempt.refuse(match reply {
-                    VerifyReply::Invalid(message) => Refusal::InvalidToken(message),
+                    VerifyReply::Invalid(message) => AuthRefusal::InvalidToken(message),
                     _ => invalid("the token is not known here"),
                 });
                 attempt.methods.pop_front();

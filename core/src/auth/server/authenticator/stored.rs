@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::{
-    AuthOutput, AuthTicket, Authenticator, Caller, Refusal,
+    AuthOutput, AuthRefusal, AuthTicket, Authenticator, Caller,
     attempt::{Attempt, Waiting, used_before},
 };
 use crate::{
@@ -24,8 +24,8 @@ impl Authenticator {
         unix: u64,
         ticket: AuthTicket,
         attempt: &mut Attempt,
-        finished: Result<(Caller, Option<ProofId>), Refusal>,
-    ) -> Option<Result<Caller, Refusal>> {
+        finished: Result<(Caller, Option<ProofId>), AuthRefusal>,
+    ) -> Option<Result<Caller, AuthRefusal>> {
         let (caller, proof) = match finished {
             Ok((caller, Some(proof))) => (caller, proof),
             Ok((caller, None)) => return Some(Ok(caller)),
@@ -57,7 +57,7 @@ impl Authenticator {
                         "the store failed, so a request with a DPoP proof is answered with 503: {reason}{left_out}"
                     );
                 }
-                Err(Refusal::Unavailable)
+                Err(AuthRefusal::Unavailable)
             }
         };
         self.outputs.push_back(AuthOutput::Decided(ticket, decision));

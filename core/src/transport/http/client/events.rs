@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::{
     Shared, TaskReport,
     message::answers,
-    reply::{Media, Reply, has_ended, next_chunk, rest},
+    reply::{HttpReply, Media, has_ended, next_chunk, rest},
 };
 use crate::{
     clock,
@@ -60,7 +60,7 @@ enum Found {
 
 /// The outcome of an attempt to resume a stream.
 enum Resumed {
-    Stream(Reply),
+    Stream(HttpReply),
     /// The server rejected the attempt.
     Refused(StatusCode),
     GivenUp(String),
@@ -70,7 +70,7 @@ enum Resumed {
 pub(super) async fn answer(
     shared: &Shared,
     request: u64,
-    reply: Reply,
+    reply: HttpReply,
     is_stateless: bool,
 ) -> Result<(), Error> {
     let mut events = Events::new(shared, Some(request));
@@ -152,9 +152,9 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
 /// that reads the rest.
 pub(super) async fn endpoint(
     shared: &Arc<Shared>,
-    reply: Reply,
+    reply: HttpReply,
 ) -> Result<(String, impl Future<Output = String> + use<>), String> {
-    let Reply { mut body, lease, .. } = reply;
+    let HttpReply { mut body, lease, .. } = reply;
     let mut decoder = SseDecoder::new(shared.limit);
     let mut rest = Bytes::new();
     let address = loop {
@@ -203,8 +203,8 @@ impl<'a> Events<'a> {
     }
 
     /// Forwards the events of one connection.
-    async fn read(&mut self, reply: Reply) -> Ended {
-        let Reply { mut body, lease, .. } = reply;
+    async fn read(&mut self, reply: HttpReply) -> Ended {
+        let HttpReply { mut body, lease, .. } = reply;
         loop {
             match next_chunk(&mut body).await {
                 Ok(Some(chunk)) => {
@@ -306,7 +306,7 @@ fn delay(retry: Duration, attempts: u32) -> Duration {
 
 impl Shared {
     /// Requests an event stream.
-    pub(super) async fn get(&self, last_event: Option<&str>) -> Result<Reply, Error> {
+    pub(super) async fn get(&self, last_event: Option<&str>) -> Result<HttpReply, Error> {
         let mut headers = self.session_headers();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));

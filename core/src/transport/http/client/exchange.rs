@@ -13,7 +13,7 @@ use super::{
     super::body::Whole,
     Shared, TaskReport, events, legacy_sse,
     message::{Kind, Message, answers},
-    reply::{Media, Reply, Unread, is_modern},
+    reply::{HttpReply, Media, Unread, is_modern},
     too_long,
     unauthorized::Credentials,
 };
@@ -124,7 +124,7 @@ impl Shared {
         }
     }
 
-    async fn take_json(&self, id: u64, reply: Reply) -> Outcome {
+    async fn take_json(&self, id: u64, reply: HttpReply) -> Outcome {
         match reply.collect(self.limit).await {
             Ok(frame) if beside_other_tasks(frame.len(), || answers(&frame, id)) => {
                 self.report(TaskReport::Answer { id, frame }).await;
@@ -144,7 +144,7 @@ impl Shared {
         }
     }
 
-    async fn post(&self, message: &Message) -> Result<Reply, Error> {
+    async fn post(&self, message: &Message) -> Result<HttpReply, Error> {
         let headers = || {
             let mut headers = match message.is_stateless || message.is(Rpc::Initialize) {
                 true => self.headers.clone(),
@@ -169,7 +169,7 @@ impl Shared {
         headers: impl Fn() -> HeaderMap,
         body: Bytes,
         may_repeat: bool,
-    ) -> Result<Reply, Error> {
+    ) -> Result<HttpReply, Error> {
         let Some(auth) = &self.auth else {
             return self.send_to_origin(&method, |_| Ok(headers()), &body, may_repeat).await;
         };
@@ -239,7 +239,7 @@ impl Shared {
         headers: impl Fn(&Url) -> Result<HeaderMap, Error>,
         body: &Bytes,
         may_repeat: bool,
-    ) -> Result<Reply, Error> {
+    ) -> Result<HttpReply, Error> {
         let mut url = match *method == Method::POST {
             true => self.post_url(),
             false => self.url.clone(),
@@ -255,7 +255,7 @@ impl Shared {
             *request.headers_mut() = headers(&url)?;
             let (response, lease) = self.pool.send(request, may_repeat).await?;
             let (parts, body) = response.into_parts();
-            let reply = Reply { status: parts.status, headers: parts.headers, body, lease };
+            let reply = HttpReply { status: parts.status, headers: parts.headers, body, lease };
             let Some(location) = redirect(&reply) else { return Ok(reply) };
             let status = reply.status;
             reply.discard().await;
@@ -296,7 +296,7 @@ impl Shared {
     }
 }
 
-fn redirect(reply: &Reply) -> Option<String> {
+fn redirect(reply: &HttpReply) -> Option<String> {
     if !matches!(reply.status.as_u16(), 301 | 302 | 307 | 308) {
         return None;
     }

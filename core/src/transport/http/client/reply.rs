@@ -25,7 +25,7 @@ const SHOWN: usize = 200;
 
 /// A response whose body is not read yet.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct HttpReply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Incoming,
@@ -46,7 +46,7 @@ pub(super) enum Unread {
     Broken(hyper::Error),
 }
 
-impl Reply {
+impl HttpReply {
     pub(super) fn media(&self) -> Media {
         let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::{
     super::{
         generate_key,
-        test_server::{AuthorizationServerOptions, Step, TestServer},
+        test_server::{AuthorizationServerOptions, TestServer, TestServerStep},
     },
     *,
 };
@@ -190,8 +190,8 @@ impl World {
     fn provide(&mut self, request: &Request) -> Response {
         let moment = self.moment();
         match self.provider.handle(&moment, request) {
-            Step::Respond(response) => response,
-            Step::Fetch(fetch) => panic!("the provider fetches {}", fetch.url),
+            TestServerStep::Respond(response) => response,
+            TestServerStep::Fetch(fetch) => panic!("the provider fetches {}", fetch.url),
         }
     }
 

@@ -110,12 +110,12 @@ fn a_client_metadata_document_is_fetched_if_the_test_lists_it() {
         (answer(&document(listed)), 302),
     ] {
         let request = request(listed);
-        let Step::Fetch(fetch) = world.step(&request) else { panic!() };
+        let TestServerStep::Fetch(fetch) = world.step(&request) else { panic!() };
         assert_eq!(fetch.url, listed);
         let moment = world.moment();
         match world.server.resume(&moment, &request, listed, &answer) {
-            Step::Respond(response) => assert_eq!(response.status, status),
-            Step::Fetch(fetch) => panic!("{fetch:?}"),
+            TestServerStep::Respond(response) => assert_eq!(response.status, status),
+            TestServerStep::Fetch(fetch) => panic!("{fetch:?}"),
         }
     }
     assert_eq!(world.send(&request(listed)).status, 302, "it is kept");
@@ -176,8 +176,8 @@ fn an_identity_provider_grants_access_at_another_server() {
         let mut fetched = 0;
         loop {
             match step {
-                Step::Respond(response) => return (read(&response), fetched),
-                Step::Fetch(fetch) => {
+                TestServerStep::Respond(response) => return (read(&response), fetched),
+                TestServerStep::Fetch(fetch) => {
                     fetched += 1;
                     let path = fetch.url.strip_prefix(idp_url).unwrap();
                     let Response { status, headers, body } = idp.send(&get(path));
@@ -217,8 +217,8 @@ fn the_token_of_a_platform_is_exchanged_and_its_new_key_is_fetched() {
         let mut step = world.step(&request);
         let response = loop {
             match step {
-                Step::Respond(response) => break response,
-                Step::Fetch(fetch) => {
+                TestServerStep::Respond(response) => break response,
+                TestServerStep::Fetch(fetch) => {
                     fetched += 1;
                     let path = fetch.url.strip_prefix(platform_url).unwrap();
                     let Response { status, headers, body } = platform.send(&get(path));

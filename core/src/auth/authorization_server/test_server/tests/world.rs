@@ -73,15 +73,15 @@ impl World {
         Moment { now, unix: self.unix, random }
     }
 
-    pub(super) fn step(&mut self, request: &Request) -> Step {
+    pub(super) fn step(&mut self, request: &Request) -> TestServerStep {
         let moment = self.moment();
         self.server.handle(&moment, request)
     }
 
     pub(super) fn send(&mut self, request: &Request) -> Response {
         match self.step(request) {
-            Step::Respond(response) => response,
-            Step::Fetch(fetch) => panic!("{fetch:?}"),
+            TestServerStep::Respond(response) => response,
+            TestServerStep::Fetch(fetch) => panic!("{fetch:?}"),
         }
     }
 

@@ -19,7 +19,7 @@ const SCRIPTS: [&str; 6] = [".py", ".js", ".mjs", ".cjs", ".ts", ".mts"];
 
 /// The address or the command of a server, with the headers for it.
 #[derive(Clone)]
-pub struct Place {
+pub struct ConfiguredTarget {
     server: Server,
     headers: Vec<(String, String)>,
     /// `true` if the command is started again after it ended.
@@ -32,11 +32,11 @@ enum Server {
     Command(Command),
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ConfiguredTarget {
     /// Leaves out the values of headers, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Place")
+        f.debug_struct("ConfiguredTarget")
             .field("server", &self.server)
             .field("headers", &names)
             .field("restarts", &self.restarts)
@@ -48,7 +48,7 @@ impl fmt::Debug for Place {
 #[derive(Clone, Copy)]
 struct Reader(Language);
 
-impl Place {
+impl ConfiguredTarget {
     /// Reads a URL or an entry of `mcpServers`, and the headers of the client's options, given as JSON.
     ///
     /// An entry is one of [`Entry`]; its strings are used as they are. The client's headers replace those of the entry.
@@ -62,7 +62,7 @@ impl Place {
         read.checked()
     }
 
-    /// Returns the place of an entry without references. Errors if it has an invalid URL, a NUL character, or headers for an
+    /// Returns the target of an entry without references. Errors if it has an invalid URL, a NUL character, or headers for an
     /// address that takes none.
     pub fn from_entry(language: Language, entry: &Entry) -> Result<Self, Problem> {
         Reader(language).entry(entry)?.checked()
@@ -111,7 +111,7 @@ impl Place {
 }
 
 impl Reader {
-    fn read(self, given: &Value) -> Result<Place, Problem> {
+    fn read(self, given: &Value) -> Result<ConfiguredTarget, Problem> {
         match given {
             Value::String(url) => self.address(url, Vec::new()),
             Value::Object(_) => {
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    fn entry(self, entry: &Entry) -> Result<Place, Problem> {
+    fn entry(self, entry: &Entry) -> Result<ConfiguredTarget, Problem> {
         let (program, arguments, environment, inherits, folder, restarts) = match entry {
             Entry::Url { url, headers } => return self.address(url, headers.clone()),
             Entry::Command {
@@ -142,12 +142,16 @@ impl Reader {
         if let Some(folder) = folder {
             command = command.cwd(word(folder)?);
         }
-        Ok(Place { server: Server::Command(command), headers: Vec::new(), restarts })
+        Ok(ConfiguredTarget { server: Server::Command(command), headers: Vec::new(), restarts })
     }
 
-    fn address(self, url: &str, headers: Vec<(String, String)>) -> Result<Place, Problem> {
+    fn address(
+        self,
+        url: &str,
+        headers: Vec<(String, String)>,
+    ) -> Result<ConfiguredTarget, Problem> {
         let url = Url::parse(url).map_err(|error| self.no_url(url, &error))?;
-        Ok(Place { server: Server::Url(url), headers, restarts: false })
+        Ok(ConfiguredTarget { server: Server::Url(url), headers, restarts: false })
     }
 
     /// Errors never show a value, since it may be a secret.
@@ -233,9 +237,13 @@ mod tests {
 
     const LANGUAGES: [Language; 3] = [Language::Python, Language::TypeScript, Language::Rust];
 
-    fn read(language: Language, given: &str, headers: Option<&str>) -> Result<Place, Problem> {
+    fn read(
+        language: Language,
+        given: &str,
+        headers: Option<&str>,
+    ) -> Result<ConfiguredTarget, Problem> {
         let headers = headers.unwrap_or("null");
-        Place::read(language, given.as_bytes(), headers.as_bytes())
+        ConfiguredTarget::read(language, given.as_bytes(), headers.as_bytes())
     }
 
     #[test]
@@ -268,12 +276,12 @@ mod tests {
             read(Language::Python, r#"{"command":"a"}"#, Some(own)).unwrap_err(),
             read(Language::Python, r#"{"url":"tcp://a:1","headers":{"A":"b"}}"#, None).unwrap_err(),
             read(Language::Python, r#"{"command":"a","headers":{"A":"b"}}"#, None).unwrap_err(),
-            Place::check_headers(Language::Python, own.as_bytes()).unwrap_err(),
+            ConfiguredTarget::check_headers(Language::Python, own.as_bytes()).unwrap_err(),
         ];
         for problem in refused {
             assert!(problem.is_range && problem.message.contains("http, https, ws and wss"));
         }
-        assert_eq!(Place::check_headers(Language::Python, b"{}"), Ok(()));
+        assert_eq!(ConfiguredTarget::check_headers(Language::Python, b"{}"), Ok(()));
     }
 
     #[test]
