@@ -37,8 +37,8 @@ function build(env) {
   const wanted = ["--profile", options.profile, "--package", PACKAGE];
   const args = ["build", "--quiet", ...wanted, "--message-format", "json-render-diagnostics"];
   const messages = cargo(args, env).split("\n").filter(Boolean).map((line) => JSON.parse(line));
-  const made = messages.find((it) => it.reason === "compiler-artifact" && it.target.name === "gudgeon_node");
-  return made.filenames.find((it) => /\.(so|dylib|dll)$/.test(it));
+  const made = messages.find((message) => message.reason === "compiler-artifact" && message.target.name === "gudgeon_node");
+  return made.filenames.find((filename) => /\.(so|dylib|dll)$/.test(filename));
 }
 
 function cargo(args, env = process.env) {

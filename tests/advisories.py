@@ -43,9 +43,9 @@ def crates(path):
     if shutil.which("cargo-deny"):
         command = ["cargo", "deny", "--format", "json", "--all-features", "check", "advisories"]
         ran = run(command, path.parent)
-        lines = [json.loads(it) for it in ran.stderr.splitlines() if it.startswith("{")]
-        kinds = [it["fields"] for it in lines if it.get("type") == "diagnostic"]
-        errors = [it["message"] for it in kinds if it.get("severity") == "error"]
+        lines = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("{")]
+        kinds = [line["fields"] for line in lines if line.get("type") == "diagnostic"]
+        errors = [diagnostic["message"] for diagnostic in kinds if diagnostic.get("severity") == "error"]
         if ran.returncode and not errors:
             raise NotCheckedError(last_line(ran.stderr))
         return "cargo-deny", errors
@@ -54,7 +54,8 @@ def crates(path):
         report = read(ran)
         listed = report["vulnerabilities"]["list"]
         return "cargo-audit", [
-            f"{it['package']['name']} {it['advisory']['id']} {it['advisory']['title']}" for it in listed
+            f"{finding['package']['name']} {finding['advisory']['id']} {finding['advisory']['title']}"
+            for finding in listed
         ]
     raise NotCheckedError("neither cargo-deny nor cargo-audit is installed; run `cargo install cargo-audit`")
 
@@ -64,7 +65,7 @@ def npm(path):
     if "vulnerabilities" not in report:
         raise NotCheckedError(report.get("message", "npm audit gave no report"))
     packages = report["vulnerabilities"].values()
-    return "npm audit", [f"{it['name']} {it['range']}: {it['severity']}" for it in packages]
+    return "npm audit", [f"{package['name']} {package['range']}: {package['severity']}" for package in packages]
 
 
 def pypi(path):
@@ -73,14 +74,20 @@ def pypi(path):
         raise NotCheckedError("pip-audit is not installed; run `pip install pip-audit`")
     # All packages are pinned, so nothing has to be resolved or installed.
     report = read(run([tool, "--requirement", path, "--no-deps", "--disable-pip", "--format", "json"], ROOT))
-    listed = [(it, vulnerability) for it in report["dependencies"] for vulnerability in it.get("vulns", [])]
-    return "pip-audit", [f"{it['name']} {it['version']} {vulnerability['id']}" for it, vulnerability in listed]
+    listed = [
+        (dependency, vulnerability)
+        for dependency in report["dependencies"]
+        for vulnerability in dependency.get("vulns", [])
+    ]
+    return "pip-audit", [
+        f"{dependency['name']} {dependency['version']} {vulnerability['id']}" for dependency, vulnerability in listed
+    ]
 
 
 def run(command, folder):
     try:
         return subprocess.run(
-            [str(it) for it in command], cwd=folder, check=False, capture_output=True, text=True, timeout=600
+            [str(word) for word in command], cwd=folder, check=False, capture_output=True, text=True, timeout=600
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotCheckedError(error) from None

@@ -30,7 +30,7 @@ def main():
         for line in filter(None, lines):
             name, version, *rest = line.removesuffix(" (*)").split(" ")
             asked.setdefault(f"{name} {version}", {}).setdefault(built, set()).add(rest[-1] if rest else "")
-    wrong = {name: how for name, how in asked.items() if len({frozenset(it) for it in how.values()}) > 1}
+    wrong = {name: how for name, how in asked.items() if len({frozenset(features) for features in how.values()}) > 1}
     for name, how in wrong.items():
         print(f"{name} is compiled more than once; add the missing features to features/Cargo.toml")
         for built, features in how.items():

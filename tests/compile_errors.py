@@ -20,16 +20,16 @@ TABLE = ROOT / "tests/compile_errors.toml"
 CRATES = ("gudgeon", "schemars", "serde", "tokio")
 # The command of `public_items.py`, whose artifacts are used.
 PROGRAMS = ("gudgeon", "docsearch", "interop", "conformance", "bench-driver")
-CHECK = ["cargo", "check", "--quiet", *(word for it in PROGRAMS for word in ("--package", it))]
+CHECK = ["cargo", "check", "--quiet", *(word for program in PROGRAMS for word in ("--package", program))]
 
 
 def main() -> int:
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    chosen = [it for it in table["mistake"] if not sys.argv[1:] or it["name"] in sys.argv[1:]]
+    chosen = [mistake for mistake in table["mistake"] if not sys.argv[1:] or mistake["name"] in sys.argv[1:]]
     externs = crates()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as threads:
-        problems = list(threads.map(lambda it: problem(it, table["prelude"], externs, Path(folder)), chosen))
-    found = [it for it in problems if it]
+        problems = list(threads.map(lambda mistake: problem(mistake, table["prelude"], externs, Path(folder)), chosen))
+    found = [text for text in problems if text]
     print("\n".join(found))
     print(f"{len(chosen) - len(found)} of {len(chosen)} messages name the cause")
     return 1 if found or not chosen else 0
@@ -46,7 +46,7 @@ def problem(mistake, prelude, externs, folder):
     ran = subprocess.run(command, check=False, capture_output=True, text=True)
     if ran.returncode == 0:
         return f"{name}: compiles, but should not"
-    missing = [it for it in says if it not in ran.stderr]
+    missing = [part for part in says if part not in ran.stderr]
     return f"{name}: the message lacks {missing}\n{ran.stderr}" if missing else None
 
 
@@ -57,7 +57,7 @@ def crates():
     for line in ran.stdout.splitlines():
         message = json.loads(line)
         if message["reason"] == "compiler-artifact" and message["target"]["name"] in CRATES:
-            files = [it for it in message["filenames"] if it.endswith(".rmeta")]
+            files = [file for file in message["filenames"] if file.endswith(".rmeta")]
             options += ["--extern", f"{message['target']['name']}={files[0]}"] if files else []
     return options
 

@@ -23,7 +23,7 @@ REQUIREMENTS = re.compile(r"requirements[\w-]*\.txt")
 
 def main():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    files = [ROOT / it for it in listed.split("\0") if it]
+    files = [ROOT / name for name in listed.split("\0") if name]
     problems, checked = [], 0
     for path in files:
         check = check_of(path)
@@ -31,7 +31,7 @@ def main():
             text = path.read_text(encoding="utf-8")
             count, found = check(text, path)
             checked += count
-            problems += [f"{path.relative_to(ROOT)}: {it}" for it in found]
+            problems += [f"{path.relative_to(ROOT)}: {problem}" for problem in found]
     print("\n".join([*problems, f"{checked} dependencies, {len(problems)} problems"]))
     return 1 if problems or not checked else 0
 
@@ -47,8 +47,8 @@ def check_of(path):
 
 
 def cargo_lock(text, path):
-    members = {it["name"] for it in workspace(path)}
-    packages = [dict(FIELD.findall(it)) for it in text.split("[[package]]")[1:]]
+    members = {member["name"] for member in workspace(path)}
+    packages = [dict(FIELD.findall(block)) for block in text.split("[[package]]")[1:]]
     problems = []
     for package in packages:
         name, source = package["name"], package.get("source")
@@ -78,7 +78,7 @@ def workspace(path):
 
 
 def npm_lock(text, _):
-    packages = {key: it for key, it in json.loads(text)["packages"].items() if key}
+    packages = {key: package for key, package in json.loads(text)["packages"].items() if key}
     problems = []
     for key, package in packages.items():
         if package.get("link") or "node_modules/" not in key:
@@ -103,9 +103,9 @@ def npm_manifest(text, _):
 
 
 def requirements(text, _):
-    lines = [it.split(" #")[0].strip() for it in text.splitlines()]
-    lines = [it for it in lines if it and not it.startswith("#")]
-    return len(lines), [f"{it!r} is not pinned with `==`" for it in lines if not PINNED.fullmatch(it)]
+    lines = [line.split(" #")[0].strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    return len(lines), [f"{line!r} is not pinned with `==`" for line in lines if not PINNED.fullmatch(line)]
 
 
 if __name__ == "__main__":

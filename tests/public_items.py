@@ -18,7 +18,7 @@ TARGET = ROOT / "target"
 PAGES = TARGET / "doc/gudgeon"
 PROGRAMS = ("gudgeon", "docsearch", "interop", "conformance", "bench-driver")
 COMMANDS = [
-    ["cargo", "check", "--quiet", *(word for it in PROGRAMS for word in ("--package", it))],
+    ["cargo", "check", "--quiet", *(word for program in PROGRAMS for word in ("--package", program))],
     ["cargo", "doc", "--quiet", "--package", "gudgeon", "--no-deps", "--target-dir", str(TARGET)],
 ]
 

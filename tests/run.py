@@ -30,7 +30,9 @@ def main() -> int:
     parser.add_argument("stages", nargs="*", metavar="STAGE", help="only these stages; nothing is built before")
     options = parser.parse_args()
     stages = known()
-    names = [name for word in options.stages for name in ([it.name for it in CHECKS] if word == "lint" else [word])]
+    names = [
+        name for word in options.stages for name in ([check.name for check in CHECKS] if word == "lint" else [word])
+    ]
     if unknown := [name for name in names if name not in stages]:
         parser.error(f"unknown stage: {', '.join(unknown)}; the stages are {', '.join(['lint', *stages])}")
     if options.test and len(names) != 1:

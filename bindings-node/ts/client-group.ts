@@ -83,7 +83,7 @@ export class ClientGroup implements AsyncDisposable {
       }
     }
     await Promise.allSettled([...members.values()].map(({ connected }) => connected));
-    const natives = [...members.values()].map(({ native: it }) => it);
+    const natives = [...members.values()].map(({ native: client }) => client);
     const group = new ClientGroup(members, checked(place, () => new (native().NativeGroup)(natives, failed)));
     if (misuse === undefined) return group;
     await group.close();

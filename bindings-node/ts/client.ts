@@ -294,7 +294,7 @@ export class Client implements AsyncDisposable {
     checkCallOptions("complete", target, options);
     const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
     const { result } = await this.#wire.request("complete", params, options);
-    return received("completion/complete", this.#wire.target, result, checkCompletion, (it) => it as unknown as Completion);
+    return received("completion/complete", this.#wire.target, result, checkCompletion, (raw) => raw as unknown as Completion);
   }
 
   /**

@@ -53,7 +53,7 @@ function complete(input, list, status, operation) {
       if (own !== asked) return;
       const completion = result?.completion ?? result;
       const values = Array.isArray(completion?.values) ? completion.values.map(String) : [];
-      fill(list, ...values.map((/** @type {string} */ it) => h("option", { value: it })));
+      fill(list, ...values.map((/** @type {string} */ value) => h("option", { value })));
       const total = completion?.total ?? values.length;
       status.textContent = values.length ? `${total} completion${total === 1 ? "" : "s"}: ${values.slice(0, 5).join(", ")}${values.length > 5 ? ", …" : ""}` : "No completions";
     } catch (error) {

@@ -56,10 +56,11 @@ function settingsForm(settings) {
   const transport = h("select", { change: () => showPart() }, ...kinds.filter(([kind]) => kind !== "start" || state.hasStart && settings.transport === "start").map(([kind, label]) => h("option", { value: kind, selected: kind === settings.transport }, label)));
   const showPart = () => fill(place, ...parts[/** @type {keyof typeof parts} */ (transport.value)]);
   showPart();
-  const revision = h("select", {}, h("option", { value: "" }, "Newest that both speak"), ...REVISIONS.map(it => h("option", { value: it, selected: it === settings.revision }, it)));
+  const revision = h("select", {}, h("option", { value: "" }, "Newest that both speak"),
+    ...REVISIONS.map(name => h("option", { value: name, selected: name === settings.revision }, name)));
   const timeout = h("input", { type: "number", min: "0.1", step: "any", value: settings.timeout });
   const answers = Object.entries(ANSWERS).map(([name, label]) => /** @type {const} */ ([name, label, h("input", { type: "checkbox", checked: settings.answers[name] })]));
-  const rootRows = (settings.roots ?? []).map((/** @type {Json} */ it) => ({ name: it.uri, value: it.name ?? "" }));
+  const rootRows = (settings.roots ?? []).map((/** @type {Json} */ root) => ({ name: root.uri, value: root.name ?? "" }));
   const roots = rowEditor("Roots", { name: "file:// URI", value: "Name" }, rootRows);
   const readRoots = () => roots.read().map(({ name, value }) => (value ? { uri: name, name: value } : { uri: name }));
   const note = h("div", { role: "status" });
@@ -72,7 +73,8 @@ function settingsForm(settings) {
   };
   const connect = () => tell(async () => {
     await post("connect", {
-      ...settings, transport: transport.value, url: url.value.trim(), command: command.value.split("\n").filter(it => it), folder: folder.value,
+      ...settings, transport: transport.value, url: url.value.trim(),
+      command: command.value.split("\n").filter(line => line), folder: folder.value,
       environment: environment.read(), headers: headers.read(), revision: revision.value, timeout: Number(timeout.value), auth: auth.read(),
       answers: Object.fromEntries(answers.map(([name, , box]) => [name, box.checked])), roots: readRoots(),
     });

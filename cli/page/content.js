@@ -84,7 +84,7 @@ export function message(message, read) {
   const content = Array.isArray(message?.content) ? message.content : [message?.content];
   const role = String(message?.role ?? "?");
   return h("div", { class: "message", role: "group", "aria-label": `Message of the ${role}` },
-    h("p", { class: "role" }, role), ...content.map((/** @type {Json} */ it) => contentBlock(it, read)));
+    h("p", { class: "role" }, role), ...content.map((/** @type {Json} */ block) => contentBlock(block, read)));
 }
 
 /**
@@ -127,7 +127,7 @@ function render(text, type) {
 function annotations(notes) {
   if (!notes || typeof notes !== "object") return null;
   const parts = Object.entries(notes).map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") : String(value)}`);
-  return h("p", { class: "tags" }, ...parts.map(it => h("span", { class: "tag" }, it)));
+  return h("p", { class: "tags" }, ...parts.map(part => h("span", { class: "tag" }, part)));
 }
 
 /**

@@ -41,7 +41,8 @@ export function h(tag, attributes = {}, ...children) {
  * @param {...Child} children
  */
 export function add(element, ...children) {
-  element.append(...children.filter(it => it !== null && it !== undefined && it !== false).map(it => (it instanceof Node ? it : String(it))));
+  const shown = children.filter(child => child !== null && child !== undefined && child !== false);
+  element.append(...shown.map(child => (child instanceof Node ? child : String(child))));
 }
 
 /**
@@ -153,7 +154,7 @@ function fileName(name, type) {
  */
 export function decode(base64) {
   try {
-    return Uint8Array.from(atob(base64), it => it.charCodeAt(0));
+    return Uint8Array.from(atob(base64), character => character.charCodeAt(0));
   } catch {
     return null;
   }
@@ -165,7 +166,7 @@ export function decode(base64) {
  * @param {Json} title
  */
 export function named(name, title) {
-  const [own, shown] = [name, title].map(it => (typeof it === "string" ? it : ""));
+  const [own, shown] = [name, title].map(value => (typeof value === "string" ? value : ""));
   return own && shown && own.toLowerCase() !== shown.toLowerCase() ? `${own} (${shown})` : own || shown || "";
 }
 

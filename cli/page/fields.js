@@ -69,11 +69,11 @@ export function title(place) {
 /** @param {Place} place @returns {Field} */
 function choice(place) {
   const options = choices(place.schema) ?? [];
-  const selected = options.findIndex(it => place.value !== undefined && text(it.value) === text(place.value));
+  const selected = options.findIndex(option => place.value !== undefined && text(option.value) === text(place.value));
   const isOnly = options.length === 1 && place.required;
   const select = h("select", {},
     !isOnly && h("option", { value: "" }, place.required ? "Choose …" : "Not set"),
-    ...options.map((it, index) => h("option", { value: index, selected: index === selected || isOnly }, it.label)));
+    ...options.map((option, index) => h("option", { value: index, selected: index === selected || isOnly }, option.label)));
   const element = labelled(place, select, "choice");
   const read = () => {
     if (select.value !== "") return options[Number(select.value)]?.value;
@@ -90,7 +90,7 @@ function truth(place) {
     element.classList.add("check");
     return { element, read: () => box.checked };
   }
-  const select = h("select", {}, ...["Not set", "true", "false"].map(it => h("option", { value: it }, it)));
+  const select = h("select", {}, ...["Not set", "true", "false"].map(label => h("option", { value: label }, label)));
   return { element: labelled(place, select, "boolean"), read: () => (select.value === "Not set" ? undefined : select.value === "true") };
 }
 

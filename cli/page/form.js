@@ -41,7 +41,7 @@ export function schemaForm(schema, value) {
   /** @returns {{ value: Json } | null} */
   const read = () => {
     problem.hidden = true;
-    body.querySelectorAll("[aria-invalid]").forEach(it => it.removeAttribute("aria-invalid"));
+    body.querySelectorAll("[aria-invalid]").forEach(control => control.removeAttribute("aria-invalid"));
     try {
       return { value: field.read() ?? {} };
     } catch (error) {
@@ -113,20 +113,21 @@ function object(place) {
   }
   const rest = Object.fromEntries(Object.entries(given).filter(([name]) => !names.includes(name)));
   const more = others(place, names, rest);
-  const element = group(place, ...[...fields.values()].map(it => it.element), more?.element ?? null, !fields.size && !more ? h("p", { class: "empty" }, "No arguments.") : null);
+  const element = group(place, ...[...fields.values()].map(field => field.element), more?.element ?? null,
+    !fields.size && !more ? h("p", { class: "empty" }, "No arguments.") : null);
   /** @param {(field: Field) => Json} readField */
   const collect = readField => {
     const read = [...fields].map(([name, field]) => /** @type {const} */ ([name, readField(field)]));
-    return { ...Object.fromEntries(read.filter(it => it[1] !== undefined)), ...(more ? readField(more) : {}) };
+    return { ...Object.fromEntries(read.filter(entry => entry[1] !== undefined)), ...(more ? readField(more) : {}) };
   };
-  const readPartial = () => collect(it => {
+  const readPartial = () => collect(field => {
     try {
-      return it.read();
+      return field.read();
     } catch {
       return undefined;
     }
   });
-  return Object.assign({ element, read: () => collect(it => it.read()) }, { readPartial });
+  return Object.assign({ element, read: () => collect(field => field.read()) }, { readPartial });
 }
 
 /**
@@ -173,7 +174,7 @@ function optional(place) {
   const schema = resolve(place.schema, place.root);
   // `string | null` needs no choice of a variant: a value that is left out is as good as null.
   const others = variants(schema, place.root);
-  const only = others?.filter(it => typeOf(it.schema) !== "null") ?? [];
+  const only = others?.filter(variant => typeOf(variant.schema) !== "null") ?? [];
   if (others?.length === 2 && only.length === 1) {
     const { title: name, description } = schema;
     return optional({ ...place, schema: { ...only[0]?.schema, ...(name && { title: name }), ...(description && { description }) }, value: place.value ?? undefined });
@@ -224,7 +225,7 @@ function array(place) {
     list.append(row);
     return row;
   };
-  tuple.forEach((/** @type {Json} */ it, /** @type {number} */ index) => addItem(it, given[index], true));
+  tuple.forEach((/** @type {Json} */ item, /** @type {number} */ index) => addItem(item, given[index], true));
   const least = Math.min(Number(schema.minItems) || 0, 20);
   const count = Math.max(given.length, least);
   for (let index = tuple.length; index < count; index += 1) addItem(schema.items ?? {}, given[index], false);
@@ -232,7 +233,7 @@ function array(place) {
     const row = addItem(schema.items ?? {}, undefined, false);
     /** @type {HTMLElement | null} */ (row.querySelector("input, textarea, select"))?.focus();
   }, { class: "small" });
-  return { element: group(place, list, more), read: () => [...entries.values()].map(it => it.read()) };
+  return { element: group(place, list, more), read: () => [...entries.values()].map(field => field.read()) };
 }
 
 /**
@@ -244,16 +245,18 @@ function array(place) {
 function selection(place, items) {
   const options = choices(items) ?? [];
   const given = Array.isArray(place.value) ? place.value.map(text) : [];
-  const boxes = options.map(it => h("input", { type: "checkbox", id: newId(), checked: given.includes(text(it.value)) }));
-  const element = group(place, ...options.map((it, index) => h("div", { class: "check field" }, h("label", { for: boxes[index]?.id }, it.label), boxes[index])));
-  return { element, read: () => options.filter((_, index) => boxes[index]?.checked).map(it => it.value) };
+  const boxes = options.map(option => h("input", { type: "checkbox", id: newId(), checked: given.includes(text(option.value)) }));
+  const element = group(place, ...options.map((option, index) =>
+    h("div", { class: "check field" }, h("label", { for: boxes[index]?.id }, option.label), boxes[index])));
+  return { element, read: () => options.filter((_, index) => boxes[index]?.checked).map(option => option.value) };
 }
 
 /** @param {Place} place @param {import("./schema.js").Variant[]} alternatives @returns {Field} */
 function union(place, alternatives) {
   const { value } = place;
-  const found = value === undefined ? -1 : alternatives.findIndex(it => fits(value, it.schema, place.root));
-  const select = h("select", { id: newId(), "aria-label": `Form of ${place.name || "the value"}` }, ...alternatives.map((it, index) => h("option", { value: index }, it.label)));
+  const found = value === undefined ? -1 : alternatives.findIndex(alternative => fits(value, alternative.schema, place.root));
+  const select = h("select", { id: newId(), "aria-label": `Form of ${place.name || "the value"}` },
+    ...alternatives.map((alternative, index) => h("option", { value: index }, alternative.label)));
   const body = h("div");
   /** @type {Field} */
   let field;

@@ -66,7 +66,7 @@ export function listPanel(name, changed, kinds) {
     if (!chosen) return;
     const { key, definition } = chosen;
     for (const [kind, items] of lists) {
-      const item = items.find(it => keyOf(kind, it) === key);
+      const item = items.find(candidate => keyOf(kind, candidate) === key);
       if (item && JSON.stringify(item) !== definition) show(kind, item);
       if (item) return;
     }
@@ -87,17 +87,19 @@ export function listPanel(name, changed, kinds) {
     const wanted = filter.value.toLowerCase();
     fill(entries, ...kinds.flatMap(kind => {
       const items = lists.get(kind) ?? [];
-      const found = items.filter(it => !wanted || JSON.stringify([kind.key(it), kind.title(it), it.description]).toLowerCase().includes(wanted));
+      const found = items.filter(item =>
+        !wanted || JSON.stringify([kind.key(item), kind.title(item), item.description]).toLowerCase().includes(wanted));
       const heading = h("h3", {}, `${kind.label} `, h("span", { class: "count" }, found.length === items.length ? items.length : `${found.length} of ${items.length}`));
       if (!lists.has(kind)) return [];
-      return [heading, h("ul", {}, ...found.slice(0, MAX_SHOWN).map(it => entry(kind, it))), found.length > MAX_SHOWN && h("p", { class: "hint" }, `${found.length - MAX_SHOWN} more: use the filter`)];
+      return [heading, h("ul", {}, ...found.slice(0, MAX_SHOWN).map(item => entry(kind, item))),
+        found.length > MAX_SHOWN && h("p", { class: "hint" }, `${found.length - MAX_SHOWN} more: use the filter`)];
     }));
   };
 
   /** @param {ListKind} kind @param {Json} item */
   const entry = (kind, item) => {
     const choose = h("button", { type: "button", class: "choose", "aria-current": keyOf(kind, item) === chosen?.key ? "true" : null, click: () => {
-      entries.querySelectorAll("[aria-current]").forEach(it => it.removeAttribute("aria-current"));
+      entries.querySelectorAll("[aria-current]").forEach(current => current.removeAttribute("aria-current"));
       choose.setAttribute("aria-current", "true");
       show(kind, item);
       // On a narrow screen the detail is below the list.
@@ -139,7 +141,7 @@ export function listPanel(name, changed, kinds) {
 export function heading(title, uri, description, ...badges) {
   return h("div", {},
     h("h2", {}, title), uri !== null && uri !== title && h("p", {}, h("code", {}, uri)),
-    badges.length > 0 && h("p", { class: "tags" }, ...badges.map(it => h("span", { class: "tag" }, it))),
+    badges.length > 0 && h("p", { class: "tags" }, ...badges.map(badge => h("span", { class: "tag" }, badge))),
     typeof description === "string" && h("p", { class: "description" }, description));
 }
 
@@ -167,7 +169,8 @@ export function outcome(show) {
             bar.max = Number(event.total);
             bar.value = Number(event.progress);
           }
-          text.textContent = [event.total === null ? String(event.progress) : `${event.progress} of ${event.total}`, event.message].filter(it => it).join(": ");
+          const count = event.total === null ? String(event.progress) : `${event.progress} of ${event.total}`;
+          text.textContent = [count, event.message].filter(part => part).join(": ");
         },
         onStart: cancel => row.append(button("Cancel", cancel, { class: "small" })),
       });

@@ -59,14 +59,14 @@ function tabs() {
     history.replaceState(null, "", `${location.pathname}#${chosen.toLowerCase()}`);
   };
   bar.addEventListener("keydown", event => {
-    const at = names.findIndex(it => entries.get(it)?.tab === document.activeElement);
+    const at = names.findIndex(name => entries.get(name)?.tab === document.activeElement);
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
     const name = next === undefined ? undefined : names.at(next % names.length);
     if (at < 0 || name === undefined) return;
     event.preventDefault();
     choose(name, true);
   });
-  const wanted = names.find(it => `#${it.toLowerCase()}` === location.hash);
+  const wanted = names.find(name => `#${name.toLowerCase()}` === location.hash);
   choose(wanted ?? "Connection", false);
   let hasChosen = wanted !== undefined;
   bar.addEventListener("click", () => (hasChosen = true));

@@ -23,7 +23,8 @@ export function notificationsPanel() {
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
     }
-  } }, h("option", { value: "", disabled: true, selected: true }, "as the server likes"), ...LEVELS.map(it => h("option", { value: it }, it)));
+  } }, h("option", { value: "", disabled: true, selected: true }, "as the server likes"),
+  ...LEVELS.map(name => h("option", { value: name }, name)));
   const label = h("label", { class: "row" }, "Log level", level);
   const clear = button("Clear", () => {
     list.replaceChildren();

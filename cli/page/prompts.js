@@ -27,9 +27,9 @@ function detail(prompt, read) {
   const name = String(prompt.name);
   const fields = Array.isArray(prompt.arguments) ? prompt.arguments : [];
   const inputs = completedInputs(fields, (argument, value, given) => ({ completePrompt: { name, argument, value, given } }));
-  const result = outcome(it => h("div", { class: "result" },
-    typeof it?.description === "string" && h("p", { class: "description" }, it.description),
-    ...(Array.isArray(it?.messages) ? it.messages : []).map((/** @type {Json} */ one) => message(one, read)), raw(it)));
+  const result = outcome(answer => h("div", { class: "result" },
+    typeof answer?.description === "string" && h("p", { class: "description" }, answer.description),
+    ...(Array.isArray(answer?.messages) ? answer.messages : []).map((/** @type {Json} */ one) => message(one, read)), raw(answer)));
   const form = h("form", { submit: (/** @type {Event} */ event) => {
     event.preventDefault();
     void result.run({ getPrompt: { name, arguments: inputs.read() } });

@@ -52,7 +52,7 @@ function title(item) {
 /** @param {Json} item */
 function resource(item) {
   const uri = String(item.uri);
-  const badges = [item.mimeType, typeof item.size === "number" && formatSize(item.size)].filter(it => it).map(String);
+  const badges = [item.mimeType, typeof item.size === "number" && formatSize(item.size)].filter(badge => badge).map(String);
   const [element] = reader(uri);
   return h("div", {}, heading(title(item), uri, item.description, ...badges), element, definition(item));
 }
@@ -103,8 +103,8 @@ function template(item) {
  * @returns {string[]}
  */
 function variables(template) {
-  const found = [...template.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)].flatMap(it => (it[1] ?? "").split(","));
-  return [...new Set(found.map(it => it.replace(/(\*|:\d+)$/, "").trim()).filter(it => it))];
+  const found = [...template.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)].flatMap(match => (match[1] ?? "").split(","));
+  return [...new Set(found.map(variable => variable.replace(/(\*|:\d+)$/, "").trim()).filter(variable => variable))];
 }
 
 /** @param {Json} result */

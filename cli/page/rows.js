@@ -39,5 +39,5 @@ export function rowEditor(legend, labels, rows) {
   };
   rows.forEach(addRow);
   const element = h("fieldset", {}, h("legend", {}, legend), list, button("Add", () => addRow({ name: "", value: "" }).focus(), { class: "small", "aria-label": `Add to ${legend}` }));
-  return { element, read: () => [...entries.values()].map(it => it()).filter(it => it.name) };
+  return { element, read: () => [...entries.values()].map(readRow => readRow()).filter(row => row.name) };
 }

@@ -15,7 +15,8 @@ import { tree, write } from "./json.js";
 export function samplingForm(params, send) {
   const text = h("textarea", { id: newId(), rows: 4 });
   const model = h("input", { id: newId(), type: "text", value: "by-hand", autocomplete: "off" });
-  const stop = h("select", { id: newId() }, ...["endTurn", "maxTokens", "stopSequence", ...(params.tools ? ["toolUse"] : [])].map(it => h("option", {}, it)));
+  const reasons = ["endTurn", "maxTokens", "stopSequence", ...(params.tools ? ["toolUse"] : [])];
+  const stop = h("select", { id: newId() }, ...reasons.map(reason => h("option", {}, reason)));
   const area = h("textarea", { class: "json", rows: 8, spellcheck: "false", "aria-label": "Result as JSON" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const fields = h("div", { class: "form-body" }, field("Text", text), field("Model", model), field("Stop reason", stop));
@@ -44,7 +45,7 @@ export function samplingForm(params, send) {
     submit();
   } },
   typeof systemPrompt === "string" && h("section", { "aria-label": "System prompt" }, h("h3", {}, "System prompt"), h("pre", { tabindex: "0" }, systemPrompt)),
-  ...messages.map((/** @type {Json} */ it) => message(it)),
+  ...messages.map((/** @type {Json} */ entry) => message(entry)),
   tools && h("section", {}, h("h3", {}, "Tools"), tree(tools, 1)),
   Object.keys(others).length > 0 && h("section", {}, h("h3", {}, "Options"), tree(others, 1)),
   h("h3", {}, "Your answer in place of a model"), place, problem,

@@ -23,7 +23,7 @@ export function resolve(schema, root) {
       resolved = { ...find($ref, root), ...rest };
     } else if (Array.isArray(resolved.allOf)) {
       const { allOf, ...rest } = resolved;
-      resolved = allOf.map(it => resolve(it, root)).reduce(join, rest);
+      resolved = allOf.map(part => resolve(part, root)).reduce(join, rest);
     } else {
       return resolved;
     }
@@ -39,7 +39,7 @@ export function resolve(schema, root) {
 function find(reference, root) {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return {};
-  const names = reference.slice(2).split("/").map(it => decodePart(it).replaceAll("~1", "/").replaceAll("~0", "~"));
+  const names = reference.slice(2).split("/").map(part => decodePart(part).replaceAll("~1", "/").replaceAll("~0", "~"));
   let found = root;
   for (const name of names) {
     if (!isObject(found) || !Object.hasOwn(found, name)) return {};
@@ -87,8 +87,8 @@ export function choices(schema) {
     return schema.enum.map((/** @type {Json} */ value, /** @type {number} */ index) => ({ label: String(names[index] ?? text(value)), value }));
   }
   const listed = schema.oneOf ?? schema.anyOf;
-  if (!Array.isArray(listed) || !listed.length || !listed.every(it => isObject(it) && "const" in it)) return null;
-  return listed.map(it => ({ label: String(it.title ?? text(it.const)), value: it.const }));
+  if (!Array.isArray(listed) || !listed.length || !listed.every(choice => isObject(choice) && "const" in choice)) return null;
+  return listed.map(choice => ({ label: String(choice.title ?? text(choice.const)), value: choice.const }));
 }
 
 /**
@@ -104,8 +104,8 @@ export function variants(schema, root) {
     const { [word]: _, ...base } = schema;
     // Default and texts belong to the field as a whole.
     const { default: __, title: ___, description: ____, ...shared } = base;
-    return listed.map((it, index) => {
-      const resolved = join(resolve(it, root), shared);
+    return listed.map((variant, index) => {
+      const resolved = join(resolve(variant, root), shared);
       return { label: labelOf(resolved, index), schema: resolved };
     });
   }
@@ -119,9 +119,9 @@ function labelOf(schema, index) {
   if (typeof schema.title === "string") return schema.title;
   const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
   // Variants that a property tells apart are named by it.
-  const tag = properties.find(([, it]) => isObject(it) && "const" in it);
+  const tag = properties.find(([, property]) => isObject(property) && "const" in property);
   if (tag) return `${tag[0]}: ${text(tag[1].const)}`;
-  if (choices(schema)) return (choices(schema) ?? []).map(it => it.label).join(" | ");
+  if (choices(schema)) return (choices(schema) ?? []).map(choice => choice.label).join(" | ");
   return typeOf(schema) ?? `Variant ${index + 1}`;
 }
 
@@ -147,7 +147,7 @@ export function typeOf(schema) {
  */
 export function fits(value, schema, root) {
   const fixed = choices(schema);
-  if (fixed) return fixed.some(it => text(it.value) === text(value));
+  if (fixed) return fixed.some(choice => text(choice.value) === text(value));
   const type = typeOf(schema);
   const actual = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
   if (type === "integer") return actual === "number" && Number.isInteger(value);
@@ -155,7 +155,8 @@ export function fits(value, schema, root) {
   if (actual !== "object" || !isObject(schema.properties)) return true;
   const required = Array.isArray(schema.required) ? schema.required : [];
   const properties = schema.properties;
-  return required.every((/** @type {string} */ it) => it in value) && Object.entries(value).every(([name, it]) => !(name in properties) || fits(it, resolve(properties[name], root), root));
+  return required.every((/** @type {string} */ name) => name in value)
+    && Object.entries(value).every(([name, member]) => !(name in properties) || fits(member, resolve(properties[name], root), root));
 }
 
 /**

@@ -30,7 +30,7 @@ export function subscriptionsPanel() {
 
   const form = h("form", { submit: async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const resourceSubscriptions = uris.value.split("\n").map(it => it.trim()).filter(it => it);
+    const resourceSubscriptions = uris.value.split("\n").map(line => line.trim()).filter(uri => uri);
     const filter = Object.fromEntries(boxes.filter(([, box]) => box.checked).map(([name]) => [name, true]));
     problem.hidden = true;
     try {
@@ -47,7 +47,8 @@ export function subscriptionsPanel() {
   const show = (id, filter) => {
     if (open.has(id)) return;
     empty.hidden = true;
-    const names = [...LISTS.filter(([name]) => filter[name]).map(it => `list of ${it[1].toLowerCase()}`), ...(filter.resourceSubscriptions ?? [])];
+    const lists = LISTS.filter(([name]) => filter[name]).map(entry => `list of ${entry[1].toLowerCase()}`);
+    const names = [...lists, ...(filter.resourceSubscriptions ?? [])];
     const updates = h("ol", { class: "updates" });
     const state = h("span", { class: "tag", role: "status" }, "open");
     const end = button("Unsubscribe", () => void post("unsubscribe", { id }), { class: "small" });
@@ -69,7 +70,7 @@ export function subscriptionsPanel() {
       },
     });
   };
-  on("snapshot", event => event.subscriptions.forEach((/** @type {Json} */ it) => show(it.id, it.filter)));
+  on("snapshot", event => event.subscriptions.forEach((/** @type {Json} */ subscription) => show(subscription.id, subscription.filter)));
   on("subscribed", event => !event.isPast && show(event.id, event.filter));
   on("updated", event => !event.isPast && open.get(event.id)?.update(event));
   on("unsubscribed", event => {

@@ -53,7 +53,7 @@ export function showTimeline(place) {
     const wanted = frames.filter(isWanted);
     const shown = wanted.slice(-limit);
     const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 30;
-    const rows = shown.map(it => (it.element ??= frameRow(it)));
+    const rows = shown.map(frame => (frame.element ??= frameRow(frame)));
     const older = wanted.length - shown.length;
     // Rows that stay are not touched, so that what is open, and the focus, stay.
     const kept = new Set(rows);

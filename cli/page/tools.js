@@ -34,7 +34,7 @@ function title(tool) {
 function detail(tool, read) {
   const name = String(tool.name);
   const form = schemaForm(tool.inputSchema ?? {});
-  const result = outcome((it, repeated) => toolResult(it, repeated, read));
+  const result = outcome((answer, repeated) => toolResult(answer, repeated, read));
   const send = async () => {
     const read = form.read();
     if (!read) return;

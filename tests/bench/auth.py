@@ -71,7 +71,9 @@ def bench():
     print_table(["calls with", "CPU µs", "added"], rows)
     for name, limit in (("new token", NEW), ("repeated token", REPEATED)):
         added = found[name] - base
-        print_goal(f"a {name} adds at most {limit:g} µs of CPU time", added, lambda it, limit=limit: it <= limit, " µs")
+        print_goal(
+            f"a {name} adds at most {limit:g} µs of CPU time", added, lambda cost, limit=limit: cost <= limit, " µs"
+        )
 
 
 def sign(count):

@@ -20,7 +20,7 @@ text { font: 12px system-ui, sans-serif; fill: #57606a; }
 def chart(series):
     """Returns a chart of all series of one metric. Costs of nothing are left out, as logarithms have no zero."""
     metric = series[0].metric
-    points = [[(size, cost) for size, cost in zip(it.sizes, it.costs, strict=True) if cost > 0] for it in series]
+    points = [[(size, cost) for size, cost in zip(one.sizes, one.costs, strict=True) if cost > 0] for one in series]
     drawn = [point for line in points for point in line]
     if not drawn:
         raise ValueError(f"{metric.key}: a chart needs a cost above 0")
@@ -30,7 +30,7 @@ def chart(series):
         f"<title>{escape(metric.title)}</title>",
         f"<style>{STYLE}</style>",
         text(LEFT, 20, metric.title, extra=' class="title"'),
-        *axes(metric, sorted({size for it in series for size in it.sizes}), place),
+        *axes(metric, sorted({size for one in series for size in one.sizes}), place),
         *guide(max(points, key=lambda line: line[-1][1] if line else 0)[-1], place),
     ]
     ends = spread([(place.y(line[-1][1]), at) for at, line in enumerate(points) if line])

@@ -58,7 +58,7 @@ REASONS = {
 
 
 def reason(series):
-    found = next((it for key, it in REASONS.items() if series.metric.key.startswith(key)), None)
+    found = next((entry for key, entry in REASONS.items() if series.metric.key.startswith(key)), None)
     return found.get(series.server) if isinstance(found, dict) else found
 
 

@@ -91,7 +91,7 @@ class Server:
     def processor_seconds(self):
         """Returns the processor time of all threads, which is exact while they wait."""
         threads = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return sum(int((it / "schedstat").read_text().split()[0]) for it in threads) / 1e9
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def is_built(name):

@@ -82,7 +82,9 @@ def bench():
     for above, below in chains:
         if below:
             added = found[above, below] - found[above, None]
-            print_goal(f"{above} → {below}: adds at most {GOAL:g} µs of CPU time", added, lambda it: it <= GOAL, " µs")
+            print_goal(
+                f"{above} → {below}: adds at most {GOAL:g} µs of CPU time", added, lambda cost: cost <= GOAL, " µs"
+            )
 
 
 class Chain:
@@ -142,7 +144,7 @@ class Chain:
 def child_of(parent):
     """Returns the process that another one has started."""
     children = Path(f"/proc/{parent}/task").glob("*/children")
-    return int(" ".join(it.read_text() for it in children).split()[0])
+    return int(" ".join(path.read_text() for path in children).split()[0])
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def bench():
     head = ["server", "method", "p50", "p99", "attacked p50", "p99", "other p50", "p99", "attacks/s"]
     print_table(head, rows)
     for goal in goals:
-        print_goal(*goal, lambda it: it < P99, " ms")
+        print_goal(*goal, lambda latency: latency < P99, " ms")
 
 
 def rounds(port, pause):

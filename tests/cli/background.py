@@ -11,8 +11,8 @@ def processes(run):
     """The background processes that the log names and that are still there."""
     log = run / "background.log"
     lines = log.read_text().splitlines() if log.exists() else []
-    ids = {int(it.split()[2]) for it in lines if it.split()[1:2] == ["process"]}
-    return [it for it in ids if is_background(it)]
+    ids = {int(line.split()[2]) for line in lines if line.split()[1:2] == ["process"]}
+    return [process for process in ids if is_background(process)]
 
 
 def is_background(process):

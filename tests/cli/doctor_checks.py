@@ -74,8 +74,8 @@ AUTH = {
 # The checks of clients over stdio, with further words for the client.
 LEGACY_CLIENT = ["connects", "valid", "first", "initialize", "initialized", "ids", "ping", "unknown-request"]
 LEGACY_CLIENT += ["cancels-initialize", "cursor", "pages", "closes"]
-CLIENT = [(f"client.{it}", []) for it in LEGACY_CLIENT]
-CLIENT += [(f"client.{it}", ["modern"]) for it in ["meta", "no-responses"]]
+CLIENT = [(f"client.{name}", []) for name in LEGACY_CLIENT]
+CLIENT += [(f"client.{name}", ["modern"]) for name in ["meta", "no-responses"]]
 CLIENT.append(("client.cancels-own", []))
 # The checks of clients over HTTP, by the revision in which their defects are looked for.
 HTTP_CLIENT = {
@@ -102,7 +102,7 @@ def examine(gudgeon, *words, **options):
 
 
 def found(report):
-    return {it["id"]: it["findings"] for it in report["checks"] if it["findings"]}
+    return {check["id"]: check["findings"] for check in report["checks"] if check["findings"]}
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def add(a: int, b: int) -> int:
 
 def lines(file):
     """Returns the lines of a transcript."""
-    return [json.loads(it) for it in file.read_text().splitlines()]
+    return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 class Host:
@@ -76,7 +76,7 @@ class Host:
 
     def request(self, number, method, **params):
         self.send(id=number, method=method, params=params)
-        return self.until(lambda it: it.get("id") == number and "method" not in it)
+        return self.until(lambda message: message.get("id") == number and "method" not in message)
 
     def initialize(self):
         client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}

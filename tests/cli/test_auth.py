@@ -100,7 +100,7 @@ def test_a_named_connection_gets_a_token_from_the_environment_or_a_file(gudgeon,
     (gudgeon.folder / "token").write_text(token)
     assert gudgeon("connect", "web", url, GUDGEON_TOKEN=token).code == 0
     assert gudgeon("connect", "other", url, "--token-file", "token").code == 0
-    assert [it.name for it in run.iterdir() if it.is_file() and token in it.read_text()] == []
+    assert [file.name for file in run.iterdir() if file.is_file() and token in file.read_text()] == []
     for name in ("web", "other"):
         assert gudgeon("call", name, "who") == (0, "user\n", "")
     (process,) = processes(run)
@@ -131,7 +131,7 @@ def test_logout_revokes_and_removes(gudgeon, provider, url):
     assert login(gudgeon, url)[0] == 0
     done = gudgeon("auth", "logout", url)
     assert done.code == 0 and "revoked" in done.out
-    assert any(it.path.endswith("revoke") for it in provider.requests)
+    assert any(request.path.endswith("revoke") for request in provider.requests)
     assert gudgeon("auth", "status", "--json").json == {"signIns": []}
     assert json.loads((gudgeon.home / TOKENS).read_text())["records"] == {}
     assert gudgeon("call", url, "who").code == 5

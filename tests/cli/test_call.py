@@ -27,7 +27,7 @@ HUGE = "123456789012345678901234567890"
         (["title=a=b:=c"], {"title": "a=b:=c"}),
         (["title=@@ada"], {"title": "@ada"}),
     ],
-    ids=lambda it: " ".join(it) if isinstance(it, list) else None,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_texts_become_what_the_schema_says(gudgeon, desk, words, changed):
     if not words[0].startswith("title"):
@@ -73,7 +73,7 @@ def test_standard_input_is_read_only_where_it_is_named(gudgeon, shelf):
         (["title"], ['"title" is not an argument', "KEY=VALUE"]),
         (["@-"], ["standard input", "JSON object"]),
     ],
-    ids=lambda it: " ".join(it) if isinstance(it, list) else None,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_arguments_that_do_not_fit_are_named_with_their_line(gudgeon, desk, words, parts):
     outcome = gudgeon("call", desk, "search", *words)
@@ -139,7 +139,7 @@ def test_content_is_saved_as_files_and_replaces_none(gudgeon, desk):
         assert outcome.code == 0, outcome.err
     folder = gudgeon.folder / "out/new"
     names = ["data-2.bin", "data.bin", "pictures-2.png", "pictures-2.wav", "pictures.png", "pictures.wav"]
-    assert sorted(it.name for it in folder.iterdir()) == names
+    assert sorted(file.name for file in folder.iterdir()) == names
     assert (folder / "data.bin").read_bytes() == b"\x00\x01\x02"
     assert (folder / "pictures.png").read_bytes().startswith(b"\x89PNG")
     assert "saved as out/new/pictures-2.png" in outcome.out

@@ -88,5 +88,5 @@ def test_listening_gets_log_messages_of_other_commands(gudgeon, run, desk, era):
         found.append(json.loads(listening.stdout.readline()))
     listening.kill()
     listening.communicate()
-    levels = [it["level"] for it in found if it["event"] == "log"]
+    levels = [event["level"] for event in found if event["event"] == "log"]
     assert levels == expected, found

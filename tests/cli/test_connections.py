@@ -79,8 +79,8 @@ def test_twenty_commands_at_once_start_one_process(gudgeon, run, shop):
     os.kill(processes(run)[0], signal.SIGKILL)
     with ThreadPoolExecutor(20) as pool:
         outcomes = list(pool.map(lambda _: gudgeon("call", "shop", "count"), range(20)))
-    assert [it.err for it in outcomes] == [""] * 20
-    assert sorted(int(it.out) for it in outcomes) == list(range(1, 21))
+    assert [outcome.err for outcome in outcomes] == [""] * 20
+    assert sorted(int(outcome.out) for outcome in outcomes) == list(range(1, 21))
     assert len(processes(run)) == 1
 
 
@@ -191,9 +191,9 @@ def test_no_file_has_the_environment_and_the_next_command_brings_it(gudgeon, run
     connected = gudgeon("connect", "shop", shop, SHOP_KEY="s3cret")
     assert connected.code == 0, connected.err
     assert gudgeon("call", "shop", "variable", "name=SHOP_KEY").out == "s3cret\n"
-    files = [it for it in run.iterdir() if it.is_file()]
-    assert {"background.log", "connections.json"} <= {it.name for it in files}
-    assert [it.name for it in files if b"s3cret" in it.read_bytes()] == []
+    files = [file for file in run.iterdir() if file.is_file()]
+    assert {"background.log", "connections.json"} <= {file.name for file in files}
+    assert [file.name for file in files if b"s3cret" in file.read_bytes()] == []
     for value in ("other", "unset"):
         (process,) = processes(run)
         os.kill(process, signal.SIGKILL)
@@ -262,7 +262,7 @@ def test_headers_are_not_shown(gudgeon, run):
 
 
 def ids(gudgeon):
-    return [it["id"] for it in gudgeon("questions", "--json").json["questions"]]
+    return [question["id"] for question in gudgeon("questions", "--json").json["questions"]]
 
 
 @pytest.mark.parametrize("era", ERAS, ids=["modern", "legacy"])
@@ -288,8 +288,8 @@ def test_calls_get_their_own_questions(gudgeon, run, shop, era):
     titles = ["Dune", "Emma", "Ulysses"]
     # Before 2026-07-28 a question does not say which call asks, so one call asks after the other.
     with ThreadPoolExecutor(1 if era else 3) as pool:
-        asked = list(pool.map(lambda it: gudgeon("call", "shop", "order", f"title={it}", "--json"), titles))
-    questions = [it.json["question"] for it in asked]
+        asked = list(pool.map(lambda title: gudgeon("call", "shop", "order", f"title={title}", "--json"), titles))
+    questions = [outcome.json["question"] for outcome in asked]
     # Each question names its call's title and is answered with its own number.
     for number, (title, question) in enumerate(zip(titles, questions, strict=True)):
         assert question["params"]["message"] == f"How many copies of {title}?"

@@ -49,7 +49,7 @@ def change(file, before="old", after="new"):
 def tools(host, number, **meta):
     params = {"_meta": meta} if meta else {}
     result = host.request(number, "tools/list", **params)
-    return [it["name"] for it in result["result"]["tools"]]
+    return [tool["name"] for tool in result["result"]["tools"]]
 
 
 def is_list_changed(message):
@@ -85,7 +85,9 @@ def test_the_log_level_of_the_client_goes_on_after_a_change(gudgeon, file):
     def logged(host, number):
         """Returns what the tool logs before its result."""
         host.send(id=number, method="tools/call", params={"name": "tell", "arguments": {}})
-        message = host.until(lambda it: it.get("method") == "notifications/message" or it.get("id") == number)
+        message = host.until(
+            lambda message: message.get("method") == "notifications/message" or message.get("id") == number
+        )
         return message.get("params", {}).get("data")
 
     with Host(gudgeon.start("dev", file)) as host:
@@ -101,7 +103,7 @@ def test_a_subscription_of_2026_07_28_goes_on_after_a_change(gudgeon, file):
     with Host(gudgeon.start("dev", file)) as host:
         listen = {"notifications": {"toolsListChanged": True}, "_meta": META}
         host.send(id="sub", method="subscriptions/listen", params=listen)
-        host.until(lambda it: it.get("method") == "notifications/subscriptions/acknowledged")
+        host.until(lambda message: message.get("method") == "notifications/subscriptions/acknowledged")
         assert "old" in tools(host, 1, **META)
         change(file)
         # Not acknowledged a second time.
@@ -117,7 +119,7 @@ def test_a_call_in_progress_fails_with_the_reason(gudgeon, file):
         host.send(id=7, method="tools/call", params={"name": "hang", "arguments": {}})
         assert "old" in tools(host, 1)
         change(file)
-        answer = host.until(lambda it: it.get("id") == 7)
+        answer = host.until(lambda message: message.get("id") == 7)
         assert "started again" in answer["error"]["message"] and "server.py" in answer["error"]["message"]
 
 
@@ -159,17 +161,17 @@ def test_a_question_is_withdrawn_and_its_late_answer_dropped(gudgeon, file):
         host.request(0, "initialize", **client)
         host.send(method="notifications/initialized")
         host.send(id=1, method="tools/call", params={"name": "ask", "arguments": {}})
-        question = host.until(lambda it: it.get("method") == "elicitation/create")
+        question = host.until(lambda message: message.get("method") == "elicitation/create")
         change(file)
-        withdrawn = host.until(lambda it: it.get("method") == "notifications/cancelled")
+        withdrawn = host.until(lambda message: message.get("method") == "notifications/cancelled")
         assert withdrawn["params"]["requestId"] == question["id"]
         host.send(id=question["id"], result={"action": "decline"})
         assert "new" in tools(host, 2)
         # An answer in time reaches the new process.
         host.send(id=3, method="tools/call", params={"name": "ask", "arguments": {}})
-        question = host.until(lambda it: it.get("method") == "elicitation/create")
+        question = host.until(lambda message: message.get("method") == "elicitation/create")
         host.send(id=question["id"], result={"action": "accept", "content": {"value": True}})
-        assert host.until(lambda it: it.get("id") == 3)["result"]["content"][0]["text"]
+        assert host.until(lambda message: message.get("id") == 3)["result"]["content"][0]["text"]
 
 
 def test_a_server_that_was_killed_starts_again_with_the_next_request(gudgeon, file):

@@ -34,9 +34,9 @@ from test_run import url_of
 def test_each_check_has_a_test(gudgeon):
     listed = gudgeon("doctor", "--list").out
     ids = set(re.findall(r"^([a-z.-]+) \(", listed, re.MULTILINE))
-    auth = {it for it in ids if it.startswith("auth.")}
-    clients = {it for it, _ in CLIENT} | {it for it, _ in cases(HTTP_CLIENT)}
-    assert ids == clients | {it for it, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth
+    auth = {check for check in ids if check.startswith("auth.")}
+    clients = {check for check, _ in CLIENT} | {check for check, _ in cases(HTTP_CLIENT)}
+    assert ids == clients | {check for check, _ in cases(STDIO) + cases(HTTP)} | set(SSE) | ELSEWHERE | auth
     assert auth == set(AUTH) | {"auth.challenge"}
 
 
@@ -44,7 +44,9 @@ def test_each_check_has_a_test(gudgeon):
 def test_a_defect_over_stdio_is_found(gudgeon, check, revision):
     code, report = examine(gudgeon, "--revision", revision, "--", sys.executable, DEFECTIVE, check)
     assert set(found(report)) == {check} | ALSO.get(check, set())
-    assert code == (1 if any(it["severity"] == "failure" for them in found(report).values() for it in them) else 0)
+    assert code == (
+        1 if any(finding["severity"] == "failure" for them in found(report).values() for finding in them) else 0
+    )
     for finding in found(report)[check]:
         assert finding["observed"]
         assert finding["section"].startswith("https://")
@@ -106,7 +108,7 @@ def test_correct_servers_have_no_finding_over_http_with_sse(gudgeon, shelf):
     with address(shelf, program=program) as url:
         code, report = examine(gudgeon, url)
     assert (code, found(report), report["revisions"]) == (0, {}, [OLDEST, BATCHES, OLD, SESSIONS])
-    assert any(it["id"] == "sse.endpoint" and it["passed"] for it in report["checks"])
+    assert any(check["id"] == "sse.endpoint" and check["passed"] for check in report["checks"])
 
 
 LISTEN_SSE = """
@@ -162,7 +164,7 @@ def test_a_correct_server_without_a_library_has_no_finding(gudgeon):
 def test_tools_that_may_change_something_are_called_on_request_only(gudgeon):
     command = ["--revision", SESSIONS, "--", sys.executable, DEFECTIVE]
     _, report = examine(gudgeon, *command)
-    assert any("1 of 2 tools" in it for it in report["remarks"])
+    assert any("1 of 2 tools" in remark for remark in report["remarks"])
     _, report = examine(gudgeon, "--call-tools", *command)
     assert report["remarks"] == []
 
@@ -189,11 +191,11 @@ def test_a_junit_report_has_a_case_for_each_check(gudgeon, tmp_path):
     outcome = gudgeon("doctor", "--junit", path, "--revision", SESSIONS, *command)
     assert outcome.code == 1
     root = ElementTree.parse(path).getroot()
-    failed = [it for it in root.iter("testcase") if it.find("failure") is not None]
-    assert [it.get("classname") for it in failed] == ["ping"]
+    failed = [case for case in root.iter("testcase") if case.find("failure") is not None]
+    assert [case.get("classname") for case in failed] == ["ping"]
     assert root.get("failures") == "1"
-    warned = [it for it in root.iter("testcase") if it.find("system-out") is not None]
-    assert [it.get("classname") for it in warned] == ["tools"]
+    warned = [case for case in root.iter("testcase") if case.find("system-out") is not None]
+    assert [case.get("classname") for case in warned] == ["tools"]
     outcome = gudgeon("doctor", "--junit", tmp_path / "nowhere/report.xml", "--revision", SESSIONS, *command)
     assert outcome.code == 10
     assert "nowhere" in outcome.err
@@ -357,7 +359,7 @@ def test_a_call_that_takes_long_is_cancelled(gudgeon, tmp_path, behaviour, expec
     command = ["--timeout", "6", "--revision", SESSIONS, "--", sys.executable, program, behaviour]
     _, report = examine(gudgeon, *command)
     assert set(found(report)) == expected
-    assert any("echo did not answer in time" in it for it in report["remarks"])
+    assert any("echo did not answer in time" in remark for remark in report["remarks"])
 
 
 # Authorization.
@@ -369,7 +371,7 @@ def test_a_protected_server_without_defects(gudgeon):
     with address(program=PROTECTED) as url:
         code, report = examine(gudgeon, url)
         assert (code, found(report)) == (0, {})
-        assert any("requires a token" in it for it in report["remarks"])
+        assert any("requires a token" in remark for remark in report["remarks"])
         code, report = examine(gudgeon, "-H", "Authorization: Bearer secret-token", url)
         assert report["revisions"] == [OLDEST, BATCHES, OLD, SESSIONS, MODERN]
         assert "secret-token" not in json.dumps(report)

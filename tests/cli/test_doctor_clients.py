@@ -134,7 +134,7 @@ def test_a_client_that_does_not_end_is_killed(gudgeon):
     words = ["--client", "--timeout", "1", "--", sys.executable, "-c", "import time; time.sleep(60)"]
     code, report = examine(gudgeon, *words)
     assert code == 1
-    assert any("killed after 1 s" in it for it in report["remarks"])
+    assert any("killed after 1 s" in remark for remark in report["remarks"])
 
 
 def test_a_client_that_does_not_exist(gudgeon):

@@ -32,8 +32,8 @@ def configure(gudgeon, shelf):
 def test_servers_of_all_hosts_are_listed_without_secrets(gudgeon, shelf):
     configure(gudgeon, shelf)
     outcome = gudgeon("discover", "--json")
-    assert outcome.code == 0 and not any(it in outcome.out + outcome.err for it in SECRETS)
-    found = {(it["target"], it["scope"]): it for it in outcome.json["servers"]}
+    assert outcome.code == 0 and not any(secret in outcome.out + outcome.err for secret in SECRETS)
+    found = {(server["target"], server["scope"]): server for server in outcome.json["servers"]}
     assert list(found) == [
         ("vscode:near", "project"),
         ("claude-code:team", "project"),
@@ -57,7 +57,7 @@ def test_servers_of_all_hosts_are_listed_without_secrets(gudgeon, shelf):
 def test_people_get_lines_and_a_warning(gudgeon, shelf):
     configure(gudgeon, shelf)
     outcome = gudgeon("discover")
-    assert outcome.code == 0 and not any(it in outcome.out + outcome.err for it in SECRETS)
+    assert outcome.code == 0 and not any(secret in outcome.out + outcome.err for secret in SECRETS)
     assert f"Cursor (user): {gudgeon.home}/.cursor/mcp.json\n  books  {sys.executable} {shelf}\n" in outcome.out
     assert "(disabled)" in outcome.out and outcome.err.startswith("warning: ") and "line 2" in outcome.err
 

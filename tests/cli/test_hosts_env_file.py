@@ -117,7 +117,7 @@ def test_another_host_gets_the_variables_and_they_are_not_shown(gudgeon, room):
     room(".env")
     outcome = gudgeon("install", "vscode:room", "--into", "kiro", "--name", "room")
     assert outcome.code == 0, outcome
-    assert "KEY" in outcome.out and not any(it in outcome.out + outcome.err for it in ("s3cret", "pl41n"))
+    assert "KEY" in outcome.out and not any(secret in outcome.out + outcome.err for secret in ("s3cret", "pl41n"))
     entry = installed(gudgeon, ".kiro/settings/mcp.json")
     assert "envFile" not in entry and list(entry["env"].values()) == [VALUES[3], *VALUES[:3]]
     (gudgeon.folder / ".env").write_text("s3cret")

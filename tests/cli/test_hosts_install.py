@@ -62,7 +62,7 @@ def read(path):
 
 
 def files(folder):
-    return {it: it.read_bytes() for it in folder.rglob("*") if it.is_file()}
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -266,8 +266,8 @@ from gudgeon import Server
 from shop.prices import add
 app = Server("shop")
 admin = Server("admin")
-for it in (app, admin):
-    it.tool(add)
+for server in (app, admin):
+    server.tool(add)
 """
 
 

@@ -8,7 +8,7 @@ import pytest
 def test_all_lists_that_a_server_declares_are_shown(gudgeon, desk):
     outcome = gudgeon("list", desk)
     assert outcome.code == 0
-    headings = [it for it in outcome.out.splitlines() if it and "  " not in it]
+    headings = [line for line in outcome.out.splitlines() if line and "  " not in line]
     assert headings == ["Tools", "Resources", "Resource templates", "Prompts"]
     assert "search            Find books.\n" in outcome.out
     assert "desk://lamp       The lamp on the desk.\n" in outcome.out

@@ -11,7 +11,7 @@ from ports import reserve_port
 COMMANDS = [["list"], ["call", "find", "title=x"], ["read", "a://b"], ["ping"], ["listen"]]
 
 
-@pytest.fixture(params=COMMANDS, ids=lambda it: it[0])
+@pytest.fixture(params=COMMANDS, ids=lambda command: command[0])
 def words(request):
     return request.param
 
@@ -73,7 +73,7 @@ def test_an_empty_server_says_so(gudgeon):
         (["127.0.0.1:8000/mcp"], 2, "a URL has a scheme: http://127.0.0.1:8000/mcp"),
         (["localhost:8000"], 2, "a URL has a scheme: http://localhost:8000"),
     ],
-    ids=lambda it: " ".join(it) if isinstance(it, list) else None,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_a_target_that_does_not_exist_is_an_error(gudgeon, words, target, code, part):
     outcome = gudgeon(*targeted(words, target))
@@ -126,15 +126,17 @@ def test_a_web_server_that_is_none_of_mcp(gudgeon, words, page, status, code):
 def test_tokens_come_from_the_environment_or_a_file(gudgeon, page):
     page.status = 404
     gudgeon("ping", page.url, GUDGEON_TOKEN="s3cret-env")
-    assert {it["authorization"] for it in page.seen} == {"Bearer s3cret-env"}
+    assert {headers["authorization"] for headers in page.seen} == {"Bearer s3cret-env"}
     page.seen.clear()
     file = gudgeon.folder / "token"
     file.write_text("s3cret-file\n")
     gudgeon("ping", page.url, "--token-file", file, GUDGEON_TOKEN="s3cret-env")
-    assert {it["authorization"] for it in page.seen} == {"Bearer s3cret-file"}
+    assert {headers["authorization"] for headers in page.seen} == {"Bearer s3cret-file"}
     page.seen.clear()
     gudgeon("ping", page.url, "--header", "X-Tenant: books", "-H", "X-Other: 1")
-    assert {(it.get("authorization"), it["x-tenant"], it["x-other"]) for it in page.seen} == {(None, "books", "1")}
+    assert {(headers.get("authorization"), headers["x-tenant"], headers["x-other"]) for headers in page.seen} == {
+        (None, "books", "1")
+    }
 
 
 def test_a_bad_token_is_not_repeated(gudgeon, page):

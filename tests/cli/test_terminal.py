@@ -16,7 +16,7 @@ EVIL = [r"\u{1b}[2J", r"\u{1b}]0;owned", r"\u{7}", r"\u{202e}", r"\u{9b}31m"]
 
 def is_harmless(text):
     """Returns whether a string has no control characters but newlines and tabs."""
-    return all(it in "\n\t" or unicodedata.category(it) not in ("Cc", "Cf") for it in text)
+    return all(character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf") for character in text)
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,21 @@ def is_harmless(text):
         (["list", "{desk}", "--long"], 0),
         (["call", "{desk}", "work", "path=record", "seconds=0"], 0),
     ],
-    ids=lambda it: it[-1] if isinstance(it, list) else None,
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
 )
 def test_a_terminal_gets_no_control_character_of_a_server(gudgeon, desk, words, code):
-    terminal = Terminal(gudgeon, *(it.format(desk=desk) for it in words), columns=200)
+    terminal = Terminal(gudgeon, *(word.format(desk=desk) for word in words), columns=200)
     ended, shown = terminal.finish()
     assert ended == code, shown
     assert is_harmless(without_styles(shown).replace("\r", "")), shown
     if "work" not in words:
-        assert all(it in shown for it in EVIL)
+        assert all(escape in shown for escape in EVIL)
 
 
 def test_json_on_a_terminal_has_escapes(gudgeon, desk):
     code, shown = Terminal(gudgeon, "call", desk, "evil", "--json").finish()
     assert code == 0 and is_harmless(shown)
-    assert all(it in shown for it in [r"\u001b[2J", r"\u202e", r"\u009b31m"])
+    assert all(escape in shown for escape in [r"\u001b[2J", r"\u202e", r"\u009b31m"])
 
 
 def test_a_pipe_gets_the_text_as_it_is(gudgeon, desk):
@@ -55,7 +55,7 @@ def test_lists_fit_into_20_columns(gudgeon, desk, words):
     code, shown = Terminal(gudgeon, *words, desk, columns=20).finish()
     assert code == 0
     lines = shown.splitlines()
-    assert [it for it in lines if len(it) > 20] == []
+    assert [line for line in lines if len(line) > 20] == []
     assert lines[:3] == (
         ["Tools", "search", "  Find books."] if words == ["list"] else ["Tools", "search", "  Find books. The"]
     )

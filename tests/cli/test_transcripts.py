@@ -29,16 +29,18 @@ def test_a_recording_has_a_header_and_each_message(recorded):
     assert (
         header["transcript"] == 1 and header["program"].startswith("gudgeon ") and header["target"].endswith("shelf.py")
     )
-    assert {it["from"] for it in messages} == {"client", "server"}
-    assert [it["message"]["id"] for it in messages if it["from"] == "client" and "id" in it["message"]] == [
+    assert {message["from"] for message in messages} == {"client", "server"}
+    assert [
+        message["message"]["id"] for message in messages if message["from"] == "client" and "id" in message["message"]
+    ] == [
         0,
         1,
         2,
         3,
         4,
     ]
-    assert sum(it["message"].get("method") == "notifications/progress" for it in messages) == 10
-    times = [it["time"] for it in messages]
+    assert sum(message["message"].get("method") == "notifications/progress" for message in messages) == 10
+    times = [message["time"] for message in messages]
     assert times == sorted(times)
 
 
@@ -70,7 +72,7 @@ def test_a_recording_is_continued_and_other_files_are_kept(gudgeon, shelf, recor
         host.initialize()
         host.end()
     assert recorded.read_text().startswith(before)
-    assert sum("transcript" in it for it in lines(recorded)) == 2
+    assert sum("transcript" in line for line in lines(recorded)) == 2
     other = gudgeon.folder / "notes.txt"
     other.write_text("mine\n")
     outcome = gudgeon("record", shelf, other)
@@ -109,8 +111,8 @@ def test_a_replayed_server_answers_as_recorded(gudgeon, recorded):
         call = {"name": "wait", "arguments": {"seconds": 0.01}, "_meta": {"progressToken": 99}}
         host.send(id=7, method="tools/call", params=call)
         steps = [host.receive() for _ in range(11)]
-        assert [it["params"]["progress"] for it in steps[:10]] == list(range(10))
-        assert {it["params"]["progressToken"] for it in steps[:10]} == {99} and steps[10]["id"] == 7
+        assert [step["params"]["progress"] for step in steps[:10]] == list(range(10))
+        assert {step["params"]["progressToken"] for step in steps[:10]} == {99} and steps[10]["id"] == 7
         assert host.request(8, "ping")["result"] == {}
         assert host.end()[0] == 0
 
@@ -160,9 +162,9 @@ def test_questions_are_recorded_and_replayed(gudgeon):
             host.request("i", "initialize", **client)
             host.send(method="notifications/initialized")
             host.send(id="q", method="tools/call", params={"name": "ask", "arguments": {}})
-            question = host.until(lambda it: it.get("method") == "elicitation/create")
+            question = host.until(lambda message: message.get("method") == "elicitation/create")
             host.send(id=question["id"], result={"action": "accept", "content": {"value": True}})
-            answer = host.until(lambda it: it.get("id") == "q")
+            answer = host.until(lambda message: message.get("id") == "q")
             host.end()
             return question["params"], answer
 
@@ -199,10 +201,16 @@ def test_a_server_is_compared_with_the_recorded_one(gudgeon, shelf, recorded):
     assert outcome.code == 1
     found = outcome.json["differences"]
     assert {"line": 17, "of": "tools/call add", "difference": 'result.content[0].text: "3" recorded, "2" now'} in [
-        {**it, "line": 17} for it in found
+        {**difference, "line": 17} for difference in found
     ]
-    assert any(it["of"] == "notifications/progress" and "missing now" in it["difference"] for it in found)
-    assert any(it["of"] == "notifications/progress" and "not recorded" in it["difference"] for it in found)
+    assert any(
+        difference["of"] == "notifications/progress" and "missing now" in difference["difference"]
+        for difference in found
+    )
+    assert any(
+        difference["of"] == "notifications/progress" and "not recorded" in difference["difference"]
+        for difference in found
+    )
 
 
 def test_a_server_that_ends_or_does_not_answer_differs(gudgeon, recorded):

@@ -45,7 +45,7 @@ def recorded(gudgeon, url, *more):
         call = {"name": "wait", "arguments": {"seconds": 0.01}, "_meta": {"progressToken": "p"}}
         host.send(id=1, method="tools/call", params=call)
         steps = [host.receive() for _ in range(11)]
-        assert [it["params"]["progressToken"] for it in steps[:10]] == ["p"] * 10 and steps[10]["id"] == 1
+        assert [step["params"]["progressToken"] for step in steps[:10]] == ["p"] * 10 and steps[10]["id"] == 1
         answer = host.request("sum", "tools/call", name="add", arguments={"a": 1, "b": 2})
         assert answer["result"]["content"][0]["text"] == "3"
         assert host.end()[0] == 0
@@ -56,7 +56,11 @@ def test_a_session_over_http_is_recorded_and_played_to_the_server(gudgeon, shelf
         recorded(gudgeon, f"{url}?key=s3cret")
         header, *messages = lines(gudgeon.folder / "session.jsonl")
         assert header["target"] == url
-        ids = [it["message"]["id"] for it in messages if it["from"] == "server" and "id" in it["message"]]
+        ids = [
+            message["message"]["id"]
+            for message in messages
+            if message["from"] == "server" and "id" in message["message"]
+        ]
         assert ids == [0, "list", 1, "sum"]
         same = gudgeon("replay", "session.jsonl", "--client", url)
         assert same.code == 0 and same.out.endswith(", 0 differences\n"), same
@@ -124,9 +128,9 @@ def test_questions_over_http_are_recorded_and_asked_again(gudgeon):
             host.request("i", "initialize", **client, clientInfo={"name": "c", "version": "1"})
             host.send(method="notifications/initialized")
             host.send(id="q", method="tools/call", params={"name": "ask", "arguments": {}})
-            question = host.until(lambda it: it.get("method") == "elicitation/create")
+            question = host.until(lambda message: message.get("method") == "elicitation/create")
             host.send(id=question["id"], result={"action": "accept", "content": {"value": True}})
-            answer = host.until(lambda it: it.get("id") == "q")
+            answer = host.until(lambda message: message.get("id") == "q")
             assert answer["result"]["content"][0]["text"] == "True"
             host.end()
         outcome = gudgeon("replay", "session.jsonl", "--client", url)

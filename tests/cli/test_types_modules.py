@@ -110,8 +110,8 @@ def test_typescript_passes_its_compiler_and_formatter(gudgeon, tmp_path):
 
 def test_hostile_names_stay_in_strings_and_comments(gudgeon):
     text = generate(gudgeon, "hostile", "python")
-    classes = [it for it in ast.parse(text).body if isinstance(it, ast.ClassDef)]
-    assert {type(it) for it in ast.parse(text).body} <= {
+    classes = [statement for statement in ast.parse(text).body if isinstance(statement, ast.ClassDef)]
+    assert {type(statement) for statement in ast.parse(text).body} <= {
         ast.Expr,
         ast.ImportFrom,
         ast.If,
@@ -119,7 +119,7 @@ def test_hostile_names_stay_in_strings_and_comments(gudgeon):
         ast.AnnAssign,
         ast.Assign,
     }
-    assert any(it.name.startswith("Sync") for it in classes) and "\u202e" not in text
+    assert any(definition.name.startswith("Sync") for definition in classes) and "\u202e" not in text
     assert "\u202e" not in generate(gudgeon, "hostile", "typescript")
 
 

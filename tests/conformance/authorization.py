@@ -61,7 +61,7 @@ def _run(issuer: str, client: str, folder: str) -> None:
     try:
         for line in child.stdout or ():
             said.append(line.rstrip())
-            url = next((it for it in said if it.startswith(f"{issuer}/authorize?")), None)
+            url = next((text for text in said if text.startswith(f"{issuer}/authorize?")), None)
             # The suite waits until a browser has come back from the URL, and listens for it a little later.
             if url and "Callback server started" in f"{said}":
                 with urllib.request.urlopen(url, timeout=20) as page:

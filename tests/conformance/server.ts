@@ -229,7 +229,7 @@ app.tool("test_input_required_result_sampling", { description: "Asks the client'
 });
 app.tool("test_input_required_result_list_roots", { description: "Asks for the client's roots." }, async (_, ctx) => {
   const roots = await ctx.roots({ key: "client_roots" });
-  return `${roots.length} roots: ${roots.map((it) => it.uri).join(", ")}`;
+  return `${roots.length} roots: ${roots.map((root) => root.uri).join(", ")}`;
 });
 app.tool(
   "test_input_required_result_request_state",

@@ -90,7 +90,7 @@ def test_a_scenario_that_fails_runs_again_and_its_first_failure_is_reported(writ
     folder = written("ping", {"status": "FAILURE"}, {"status": "SUCCESS"}, {"status": "WARNING"})
     verdict = evaluate("python 2026", folder, ["ping"])
     again = written("again", {"status": status}, {"status": "SUCCESS"}) / "server-again-2026-11-21T11-42-20-049Z"
-    verdict.try_again("ping", lambda it: it.read("ping", again / "checks.json"))
+    verdict.try_again("ping", lambda attempt: attempt.read("ping", again / "checks.json"))
     assert (verdict.passed, verdict.failed) == (passed, failed)
     flaky = "flaky: python 2026: ping: failed: ping-check: no reason given; warned: ping-check: no reason given\n"
     assert totals([verdict]) == (flaky if not failed else "") + f"conformance: {passed} passed, {failed} failed"

@@ -41,7 +41,7 @@ class Cell(NamedTuple):
         return " ".join(self)
 
 
-CELLS = [Cell(*it) for it in product(TRANSPORTS, LANGUAGES, ERAS, SIZES)]
+CELLS = [Cell(*parts) for parts in product(TRANSPORTS, LANGUAGES, ERAS, SIZES)]
 
 
 def measure(cell: Cell, rust_server: Path = RUST_SERVER) -> int:

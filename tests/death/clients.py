@@ -81,7 +81,7 @@ def check(cell: Cell, began: Path) -> str | None:
             client.stdin.close()
         wanted = [*servers, *(grandchildren_in(began) if end in ENDS else [])]
         deadline = time.monotonic() + BOUND
-        while client.poll() is None or (left := [it for it in wanted if is_alive(it)]):
+        while client.poll() is None or (left := [process for process in wanted if is_alive(process)]):
             if time.monotonic() > deadline:
                 state = "runs" if client.poll() is None else f"has ended, and {left} are left"
                 raise Wrong(f"{BOUND:.0f} s later the client {state}")

@@ -48,7 +48,7 @@ def children_of(parent: int) -> list[int]:
     with suppress(FileNotFoundError):
         for thread in Path(f"/proc/{parent}/task").iterdir():
             with suppress(FileNotFoundError, ProcessLookupError):
-                children += [int(it) for it in (thread / "children").read_text().split()]
+                children += [int(child) for child in (thread / "children").read_text().split()]
     return children
 
 
@@ -60,7 +60,7 @@ def sockets_of(process: int) -> set[str]:
         for descriptor in Path(f"/proc/{process}/fd").iterdir():
             with suppress(FileNotFoundError):
                 names.add(os.readlink(descriptor))
-    return {it for it in names if it.startswith("socket:")}
+    return {name for name in names if name.startswith("socket:")}
 
 
 def grandchildren_in(began: Path) -> list[int]:

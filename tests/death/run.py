@@ -107,7 +107,7 @@ class Process:
         """Finds the port at which a server listens that can't name it."""
         deadline = time.monotonic() + START
         while time.monotonic() < deadline and is_alive(self.server):
-            sockets = {name for it in (self.server, *children_of(self.server)) for name in sockets_of(it)}
+            sockets = {name for process in (self.server, *children_of(self.server)) for name in sockets_of(process)}
             for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
                 # The local address, the state (of those that listen 0A) and the inode, in this place among the columns.
                 columns = line.split()
@@ -160,7 +160,7 @@ class Process:
     def wait(self, bound: float = BOUND) -> int | None:
         """Returns the exit status; None for the server of a host that was killed."""
         deadline = time.monotonic() + bound
-        while any(is_alive(it) for it in (self.server, *self.workers)):
+        while any(is_alive(process) for process in (self.server, *self.workers)):
             self.process.poll()
             if time.monotonic() > deadline:
                 raise Wrong(f"it still runs {bound:.0f} s later")
@@ -197,7 +197,7 @@ class Process:
                 if time.monotonic() > deadline:
                     raise Wrong(f"there are {len(self.workers)} workers")
                 time.sleep(0.02)
-                self.workers = [it for it in children_of(self.server) if it not in self.grandchildren()]
+                self.workers = [process for process in children_of(self.server) if process not in self.grandchildren()]
 
     def clean_up(self) -> None:
         for process in {self.server, self.process.pid, *self.workers, *self.grandchildren()}:
@@ -380,7 +380,7 @@ def states_for(cause: str) -> tuple[str, ...]:
 
 
 def main(wanted: list[str]) -> int:
-    jobs = [(it, run) for it in cells()] + [(it, clients.run) for it in clients.cells()]
+    jobs = [(cell, run) for cell in cells()] + [(cell, clients.run) for cell in clients.cells()]
     jobs = [job for job in jobs if all(word in str(job[0]) for word in wanted)]
     with ThreadPoolExecutor(CELLS_AT_ONCE) as pool:
         found = list(pool.map(lambda job: job[1](job[0]), jobs))

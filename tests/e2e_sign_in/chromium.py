@@ -45,7 +45,7 @@ def find() -> Chromium:
         return Chromium(Path(program), {})
     if not PROGRAM.is_file():
         _unpack()
-    libraries = {str(it.parent) for it in FOLDER.glob("**/*.so*") if it.parent != PROGRAM.parent}
+    libraries = {str(library.parent) for library in FOLDER.glob("**/*.so*") if library.parent != PROGRAM.parent}
     environment = {
         "LD_LIBRARY_PATH": ":".join(sorted(libraries)),
         # Fonts are looked for below this folder, too.

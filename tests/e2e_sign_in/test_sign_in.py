@@ -169,15 +169,15 @@ class World(NamedTuple):
     @property
     def refreshes(self) -> int:
         """The number of refresh tokens that the provider took."""
-        taken = [it for it in self.provider.requests if it.status == 200]
-        return sum(it.form.get("grant_type") == "refresh_token" for it in taken)
+        taken = [request for request in self.provider.requests if request.status == 200]
+        return sum(request.form.get("grant_type") == "refresh_token" for request in taken)
 
     @property
     def key_fetches(self) -> int:
-        return sum(it.path == "/jwks" for it in self.provider.requests)
+        return sum(request.path == "/jwks" for request in self.provider.requests)
 
 
-@pytest.fixture(params=SIGN_INS, ids=lambda it: it.name)
+@pytest.fixture(params=SIGN_INS, ids=lambda way: way.name)
 def sign_in(request: pytest.FixtureRequest) -> SignIn:
     chosen: SignIn = request.param
     return chosen
@@ -224,8 +224,8 @@ def bounded(test: Callable[[World], Coroutine[Any, Any, None]]) -> Callable[[Wor
             ended: set[asyncio.Future[None]] = {task, world.user.failed}
             done, _ = await asyncio.wait(ended, timeout=TEST_TIME, return_when=asyncio.FIRST_COMPLETED)
             assert done, f"the test did not end within {TEST_TIME} s"
-            for it in done:
-                it.result()
+            for future in done:
+                future.result()
         finally:
             task.cancel()
 

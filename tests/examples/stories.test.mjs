@@ -22,6 +22,6 @@ for (const name of STORIES) {
 
 test("no story is forgotten", () => {
   const folders = readdirSync(new URL("../../examples/dist", import.meta.url), { withFileTypes: true });
-  const told = folders.filter((it) => it.isDirectory()).map((it) => it.name);
+  const told = folders.filter((folder) => folder.isDirectory()).map((folder) => folder.name);
   assert.deepEqual(told.sort(), [...STORIES].sort());
 });

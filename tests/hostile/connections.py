@@ -23,7 +23,7 @@ class Wrong(Exception):
 
 def check(holds, *found):
     if not holds:
-        raise Wrong(" ".join(str(it)[:500] for it in found))
+        raise Wrong(" ".join(str(finding)[:500] for finding in found))
 
 
 class Server(Process):

@@ -85,10 +85,10 @@ WRONG = (None, True, -1, 10**30, "", "x", [], {}, [[]], {"": None})
 
 def replaced(value):
     """Returns copies of a JSON value, each with one part of another type, or left out."""
-    yield from (it for it in WRONG)
+    yield from (wrong for wrong in WRONG)
     if isinstance(value, dict):
         for name, member in value.items():
-            yield {key: it for key, it in value.items() if key != name}
+            yield {key: other for key, other in value.items() if key != name}
             for changed in replaced(member):
                 yield {**value, name: changed}
 
@@ -108,7 +108,7 @@ def _(server):
         # Everybody else has a connection of its own afterwards.
         initialize["protocolVersion"] = 7
     requests.append(speak.message("initialize", initialize, id="a"))
-    check_refusals(exchange(server, [json.dumps(it).encode() for one in requests for it in replaced(one)]))
+    check_refusals(exchange(server, [json.dumps(variant).encode() for one in requests for variant in replaced(one)]))
 
 
 @row("texts that are not messages", *ALL)
@@ -150,7 +150,7 @@ def _(server):
     token["params"]["_meta"]["progressToken"] = huge
     messages = [modern("tools/list", id=huge), modern("tools/list", {"cursor": huge}, id="b"), token]
     messages += [call(huge, "c"), modern(huge, id="d"), {**call("length", "e", text="x"), huge: huge}]
-    answers = exchange(server, [json.dumps(it).encode() for it in messages])
+    answers = exchange(server, [json.dumps(message).encode() for message in messages])
     check_refusals(answers)
 
 
@@ -171,7 +171,7 @@ def _(server):
     calls = [json.dumps(call("password", n, text=text)).encode() for n, text in enumerate(texts)]
     answers = exchange(server, calls, tool="password", count=8)
     check_refusals(answers)
-    check(all("takes too many steps" in json.dumps(it) for it in answers), answers)
+    check(all("takes too many steps" in json.dumps(answer) for answer in answers), answers)
 
 
 @row("an id that is in use", *STREAMS)
@@ -181,9 +181,9 @@ def _(server):
         connection.send(json.dumps(call("slow", "same", ms=300)).encode())
     connection.is_honest()
     deadline = time.monotonic() + 10
-    while sum("result" in it for it in connection.others) < 1 and time.monotonic() < deadline:
+    while sum("result" in message for message in connection.others) < 1 and time.monotonic() < deadline:
         connection.others.append(json.loads(connection.receive(10)))
-    check(sum("result" in it for it in connection.others) == 1, connection.others[:2])
+    check(sum("result" in message for message in connection.others) == 1, connection.others[:2])
     check_refusals(connection.others)
 
 
@@ -424,6 +424,6 @@ def attack(server, row):
     grown = server.memory("VmHWM") - before
     if grown > row.memory:
         wrong.append(f"memory grew by {grown // MIB} MiB")
-    if said := [it for it in server.said if "panicked" in it or "Traceback" in it]:
+    if said := [line for line in server.said if "panicked" in line or "Traceback" in line]:
         wrong.append(f"it said {said[:3]}")
     return grown, victim.longest if victim else 0, wrong

@@ -113,7 +113,7 @@ def _(peer, id):
 
 @row("10,000 headers", "lost|protocol", HTTP)
 def _(peer, id):
-    peer.whole(200, json.loads(result(id, "wrong")), *[f"x-{it}: y" for it in range(10_000)])
+    peer.whole(200, json.loads(result(id, "wrong")), *[f"x-{number}: y" for number in range(10_000)])
 
 
 @row("two lengths", "lost|protocol", HTTP)

@@ -94,7 +94,7 @@ for kind, url in URLS.items():
 def _(peer, id):
     if "inputResponses" in peer.params:
         return peer.answer(id, text("right"))
-    fields = {f"field {it}": {"type": "string", "title": "x"} for it in range(10_000)}
+    fields = {f"field {number}": {"type": "string", "title": "x"} for number in range(10_000)}
     schema = {"type": "object", "properties": fields}
     question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": schema}}
     peer.answer(id, {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "x"})

@@ -29,7 +29,7 @@ def _(peer, id):
 
 @row("a batch of replies to one id", "right", STDIO)
 def _(peer, id):
-    replies = [{"jsonrpc": "2.0", "id": id, "result": text(it)} for it in ("right", *["wrong"] * 500)]
+    replies = [{"jsonrpc": "2.0", "id": id, "result": text(word)} for word in ("right", *["wrong"] * 500)]
     peer.say(json.dumps(replies).encode())
 
 
@@ -87,7 +87,7 @@ def _(peer, id):
 
 @row("50,000 revisions", "right", HTTP, method="server/discover")
 def _(peer, id):
-    peer.answer(id, {**discovered(), "supportedVersions": [f"2099-{it}" for it in range(50_000)] + [MODERN]})
+    peer.answer(id, {**discovered(), "supportedVersions": [f"2099-{number}" for number in range(50_000)] + [MODERN]})
 
 
 @row("instructions of 1 MiB", "right", HTTP, method="server/discover")
@@ -155,13 +155,13 @@ for count, expected in ((25_000, "25000"), (100_000, "protocol")):
 
     @row(f"a page of {count:,} tools", expected, HTTP, action="list", method="tools/list")
     def _(peer, id, count=count):
-        peer.answer(id, listed(*(named(f"tool {it}") for it in range(count))))
+        peer.answer(id, listed(*(named(f"tool {number}") for number in range(count))))
 
 
 @row("two pages of 15,000 tools", "protocol", HTTP, action="list", method="tools/list")
 def _(peer, id):
     cursor = peer.params.get("cursor", "")
-    peer.answer(id, listed(*(named(f"tool {it} {cursor}") for it in range(15_000)), nextCursor=f"{id}"))
+    peer.answer(id, listed(*(named(f"tool {number} {cursor}") for number in range(15_000)), nextCursor=f"{id}"))
 
 
 @row("a tool with 300,000 icons", "protocol", HTTP, action="list", method="tools/list")
@@ -176,7 +176,7 @@ def _(peer, id):
 
 @row("members named as those of all objects", "right", HTTP, action="list and call", method="tools/list")
 def _(peer, id):
-    tools = [{**named(it), "__proto__": POLLUTED, "_meta": POLLUTED} for it in ("__proto__", "constructor", "evil")]
+    tools = [{**named(name), "__proto__": POLLUTED, "_meta": POLLUTED} for name in ("__proto__", "constructor", "evil")]
     peer.answer(id, listed(*tools, **POLLUTED))
 
 
@@ -263,7 +263,7 @@ def _(peer, id):
     peer.answer(id, listed(named("evil"), ttlMs=-1e300, cacheScope=7))
 
 
-ODD_NAMES = [named(it) for it in ("", "\0", "a\r\nb", "\x1b[2J", "\u202e", "x" * MIB)]
+ODD_NAMES = [named(name) for name in ("", "\0", "a\r\nb", "\x1b[2J", "\u202e", "x" * MIB)]
 
 
 @row("a tool whose description is a number", "protocol", HTTP, action="list", tools=[{**named("a"), "description": 3}])

@@ -83,7 +83,7 @@ def answers(peer, ids):
         message = peer.answers.get(timeout=5) if peer.kind == "http" else json.loads(peer.receive())
         if message.get("id") in ids and "method" not in message:
             found[message["id"]] = message
-    return [found[it] for it in ids]
+    return [found[question_id] for question_id in ids]
 
 
 MODULES = (

@@ -48,7 +48,7 @@ def main(wanted):
 def run(suites, wanted):
     """Runs the cells of all suites; returns the number of those that passed, and the others with the reasons."""
     jobs = []
-    known = [it for it, _, _ in suites]
+    known = [suite for suite, _, _ in suites]
     names = [word for word in wanted if word not in known]
     for suite, attack, cells in suites:
         if suite in wanted or names == wanted:

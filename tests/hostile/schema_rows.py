@@ -36,8 +36,8 @@ def _(peer, id):
 
 def doubled(keyword, depth):
     """Returns a schema that applies to one value 2^depth times."""
-    refs = [{keyword: [{"$ref": f"#/$defs/{it + 1}"}] * 2} for it in range(depth)]
-    defs = {str(at): it for at, it in enumerate([*refs, {"required": ["missing"]}])}
+    refs = [{keyword: [{"$ref": f"#/$defs/{level + 1}"}] * 2} for level in range(depth)]
+    defs = {str(at): schema for at, schema in enumerate([*refs, {"required": ["missing"]}])}
     return {"$ref": "#/$defs/0", "$defs": defs}
 
 
@@ -84,7 +84,7 @@ def deep_schema(depth):
     '{"n": "x"}',
     HTTP,
     action="list and call",
-    tools=tool({"properties": {f"p{it}": {"type": "number"} for it in range(12_000)}}),
+    tools=tool({"properties": {f"p{number}": {"type": "number"} for number in range(12_000)}}),
 )
 def _(peer, id):
     peer.reply(id, structured({"n": "x"}))
@@ -112,7 +112,7 @@ def _(peer, id):
     tools=tool({"properties": {"n": {"type": "array", "uniqueItems": True}}}),
 )
 def _(peer, id):
-    peer.reply(id, {**text("right"), "structuredContent": {"n": [{"a": [it]} for it in range(20_000)]}})
+    peer.reply(id, {**text("right"), "structuredContent": {"n": [{"a": [number]} for number in range(20_000)]}})
 
 
 @row(
@@ -123,7 +123,7 @@ def _(peer, id):
     tools=tool({"type": "object", "additionalProperties": {"type": "number"}}),
 )
 def _(peer, id):
-    peer.reply(id, {**text("wrong"), "structuredContent": {f"member {it}": "x" for it in range(50_000)}})
+    peer.reply(id, {**text("wrong"), "structuredContent": {f"member {number}": "x" for number in range(50_000)}})
 
 
 @row(

@@ -85,7 +85,7 @@ row(
 
 
 def cells(wanted):
-    rows = [it for it in ROWS.values() if all(word in f"python / stdio / {it.name}" for word in wanted)]
+    rows = [row for row in ROWS.values() if all(word in f"python / stdio / {row.name}" for word in wanted)]
     return {("python", "stdio"): rows} if rows else {}
 
 
@@ -97,7 +97,7 @@ def run(language, transport, rows):
     for row in rows:
         command = [sys.executable, "-c", row.program]
         wrong = evil_servers.attack("python", command, transport, [server], "", row.stuck)
-        said = [it for _, all in wrong for it in all]
-        if not any(row.says in it for it in said):
+        said = [text for _, all in wrong for text in all]
+        if not any(row.says in text for text in said):
             failures.append((row, [f"the runner says {said}, not {row.says!r}"]))
     return failures

@@ -72,8 +72,8 @@ def _(server):
     with ThreadPoolExecutor(count) as pool:
         answers = list(pool.map(ask, range(count)))
     # A request that comes while half of what may be unread is unread is refused.
-    whole = [it for it in answers if it[0] == 200 and it[1] > 768 * 1024]
-    refused = [it for it in answers if it[0] == 503]
+    whole = [answer for answer in answers if answer[0] == 200 and answer[1] > 768 * 1024]
+    refused = [answer for answer in answers if answer[0] == 503]
     check(len(whole) + len(refused) == count, "calls are not answered", answers)
     check(len(whole) > count / 4, "most calls are refused", len(refused))
 

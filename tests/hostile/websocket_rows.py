@@ -21,7 +21,7 @@ FRAMES = {
     "a length of 2^63 bytes": b"\x81\x7f\x80" + b"\0" * 7,
     "a close frame of one byte": b"\x88\x01x",
     "a close frame of 126 bytes": b"\x88\x7e\x00\x7e\x03\xe8" + b"x" * 124,
-    **{f"a close frame with the code {it}": b"\x88\x02" + it.to_bytes(2, "big") for it in (0, 1005, 1006, 5000)},
+    **{f"a close frame with the code {code}": b"\x88\x02" + code.to_bytes(2, "big") for code in (0, 1005, 1006, 5000)},
 }
 for name, frame in FRAMES.items():
 
@@ -47,7 +47,7 @@ def _(peer, id):
 @row("a reply in fragments of one byte", "right", WS)
 def _(peer, id):
     reply = json.dumps({"jsonrpc": "2.0", "id": id, "result": text("right")}).encode()
-    peer.raw(b"\x01\x00" + b"".join(b"\x00\x01%c" % it for it in reply) + b"\x80\x00")
+    peer.raw(b"\x01\x00" + b"".join(b"\x00\x01%c" % byte for byte in reply) + b"\x80\x00")
 
 
 @row("WebSocket pongs without end", "timeout|lost", WS)

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(config, items):
     """Deselects tests for other kinds of server; tests without a kind run with the first one."""
     chosen = config.getoption("--servers")
     needs_none = not chosen or next(iter(servers.KINDS)) in chosen.split(",")
-    items[:] = [it for it in items if is_of_a_kind(it) or (needs_none and "kind" not in it.fixturenames)]
+    items[:] = [item for item in items if is_of_a_kind(item) or (needs_none and "kind" not in item.fixturenames)]
 
 
 def is_of_a_kind(item):

@@ -100,7 +100,7 @@ def chunked(server, pieces, id=9):
     chunks = [text[at : at + step] for at in range(0, len(text), step)]
     headers |= {"Content-Type": "application/json", "Accept": BOTH, "Transfer-Encoding": "chunked"}
     head = wire.request_bytes("POST", server.path, headers, host=f"127.0.0.1:{server.port}")
-    return head + b"".join(b"%X;a=b\r\n%s\r\n" % (len(it), it) for it in chunks) + b"0\r\n\r\n"
+    return head + b"".join(b"%X;a=b\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
 
 
 def serves(server):
@@ -186,12 +186,12 @@ def messages_of(response):
         found = [json.loads(line[5:]) for line in lines if line[5:].strip()]
     else:
         found = [response.json()] if response.body else []
-    return [it for one in found for it in (one if isinstance(one, list) else [one])]
+    return [part for one in found for part in (one if isinstance(one, list) else [one])]
 
 
 def reply(response):
     """Returns the only JSON-RPC response of an HTTP response."""
-    found = [it for it in messages_of(response) if "result" in it or "error" in it]
+    found = [answer for answer in messages_of(response) if "result" in answer or "error" in answer]
     assert len(found) == 1, (response, found)
     return found[0]
 

@@ -62,7 +62,7 @@ def test_a_legacy_call_is_cancelled_by_saying_so_and_gets_no_response(server, ca
             params = {"requestId": "long", "reason": "changed my mind"}
             said = session.post(notification("notifications/cancelled", params))
             assert (said.status, said.body) == (202, b"")
-            assert not [it for it in speak.messages_of(connection.response()) if "result" in it]
+            assert not [answer for answer in speak.messages_of(connection.response()) if "result" in answer]
         assert eventually(lambda: calls.cancelled() == 1)
 
 

@@ -95,7 +95,7 @@ def test_the_options_let_hosts_and_pages_in(public):
 
 
 def words(value):
-    return {it.strip().lower() for it in (value or "").split(",")}
+    return {word.strip().lower() for word in (value or "").split(",")}
 
 
 def test_with_cors_a_page_may_ask_call_and_read(public):
@@ -124,9 +124,9 @@ def test_listening_for_everybody_is_warned_about_once(start):
     assert ask(server, Host=name).status == 200
     assert ask(server, Host=name, Origin=EVIL).header("access-control-allow-origin") == "*"
     speak.serves(local)
-    for it, count in ((server, 1), (local, 0)):
-        it.stop()
-        assert it.said().count("all requests are accepted") == count, it.said()
+    for listener, count in ((server, 1), (local, 0)):
+        listener.stop()
+        assert listener.said().count("all requests are accepted") == count, listener.said()
 
 
 @pytest.mark.only("rust")

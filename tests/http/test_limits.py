@@ -108,7 +108,7 @@ def test_answers_that_a_client_leaves_unread_are_bounded(start, kind):
         connection.send(whole)
 
     # All calls have been handled once each answer, or its refusal, has begun.
-    sockets = [it.socket for it in deaf]
+    sockets = [connection.socket for connection in deaf]
     assert eventually(lambda: len(select.select(sockets, [], [], 0)[0]) == len(deaf), within=60)
     too_much(speak.call_modern(server, "test_simple_text"), "wait to be read")
     leaves_room(server, kind)

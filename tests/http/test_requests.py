@@ -91,7 +91,7 @@ def test_other_methods(server, method):
     with server.connect() as connection:
         answer = connection.ask(method, server.path, {"Accept": speak.BOTH})
         assert answer.status == (204 if method == "OPTIONS" else 405)
-        assert {"POST", "GET", "DELETE"} <= {it.strip() for it in answer.header("allow").split(",")}
+        assert {"POST", "GET", "DELETE"} <= {allowed.strip() for allowed in answer.header("allow").split(",")}
         assert bool(answer.body) == (method == "PUT")
         # The connection is at the beginning of the next response.
         assert ask_modern(server, "tools/list", connection=connection).status == 200

@@ -9,7 +9,7 @@ from ports import reserve_port
 from servers import eventually
 from speak import PREFIX, Session, message
 
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda it: it.name)
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 IN_FLIGHT = 50
 
 

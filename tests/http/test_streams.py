@@ -38,7 +38,7 @@ def test_progress_is_streamed_and_the_connection_goes_on(server):
             speak.send_modern(connection, server, "tools/call", PROGRESS, id="p", meta_more={"progressToken": "t"})
             assert is_stream(connection.head())
             *told, last = connection.messages()
-            seen = [(it["params"]["progressToken"], it["params"]["progress"]) for it in told]
+            seen = [(notice["params"]["progressToken"], notice["params"]["progress"]) for notice in told]
             assert seen == [("t", 0), ("t", 50), ("t", 100)]
             assert last["id"] == "p" and last["result"]["resultType"] == "complete"
 
@@ -136,7 +136,7 @@ def test_a_stream_is_resumed_where_it_broke_off(server):
         connection.abort()
         with session.stream(event.id) as resumed:
             *told, last = resumed.messages()
-        assert [it["params"]["progress"] for it in told] == [50, 100]
+        assert [notice["params"]["progress"] for notice in told] == [50, 100]
         assert last["id"] == "mine" and speak.text_of(last)
 
 
@@ -214,4 +214,4 @@ def test_a_subscriber_that_does_not_read_is_told_that_its_subscription_ended(ser
     assert last["params"]["requestId"] == "slow"
     assert last["params"]["_meta"][PREFIX + "subscriptionId"] == "slow"
     assert "unread" in last["params"]["reason"]
-    assert {it["method"] for it in told} == {"notifications/resources/updated"}
+    assert {notice["method"] for notice in told} == {"notifications/resources/updated"}

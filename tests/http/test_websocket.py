@@ -44,7 +44,7 @@ def test_both_eras_on_one_socket(server):
         assert socket.ask(modern("tools/list"))["result"]["resultType"] == "complete"
         socket.send(modern("tools/call", {"name": "test_tool_with_progress"}, id="p", meta_more={"progressToken": 3}))
         said = [socket.message() for _ in range(4)]
-        assert [it["params"]["progress"] for it in said[:3]] == [0, 50, 100] and said[3]["id"] == "p"
+        assert [notice["params"]["progress"] for notice in said[:3]] == [0, 50, 100] and said[3]["id"] == "p"
     # Tests that follow count the calls of this tool.
     assert eventually(lambda: speak.cancelled_so_far(server) == cancelled + 1)
 

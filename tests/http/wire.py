@@ -75,7 +75,7 @@ def request_bytes(method, path, headers=None, body=None, *, host="127.0.0.1"):
     lines = [f"{method} {path} HTTP/1.1"]
     for name, value in given.items():
         if value is not None:
-            lines += [f"{name}: {it}" for it in (value if isinstance(value, list) else [value])]
+            lines += [f"{name}: {entry}" for entry in (value if isinstance(value, list) else [value])]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
 

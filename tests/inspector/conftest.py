@@ -60,4 +60,6 @@ async def inspector(inspect):
     await inspector.text("#status", "Connected to shelf")
     yield inspector
     assert not inspector.page.violations
-    assert {it for it in inspector.page.origins if not it.startswith(("http://127.0.0.1:", "blob:", "data:"))} == set()
+    assert {
+        origin for origin in inspector.page.origins if not origin.startswith(("http://127.0.0.1:", "blob:", "data:"))
+    } == set()

@@ -88,7 +88,7 @@ def add(a: int, b: int) -> int:
 @app.tool
 def store(book: Book, copies: int = 1, tags: list[str] | None = None, note: str | None = None) -> dict[str, object]:
     """Put a book on a shelf."""
-    return {"title": book.title, "authors": [it.name for it in book.authors], "shelf": book.shelf.value,
+    return {"title": book.title, "authors": [author.name for author in book.authors], "shelf": book.shelf.value,
             "medium": type(book.medium).__name__, "copies": copies, "tags": tags, "note": note}  # fmt: skip
 
 
@@ -157,7 +157,7 @@ async def summarize(ctx: Context) -> str:
 @app.tool
 async def folders(ctx: Context) -> list[str]:
     """List the roots."""
-    return [it.uri for it in await ctx.roots()]
+    return [root.uri for root in await ctx.roots()]
 
 
 @app.tool
@@ -192,7 +192,7 @@ def book(title: str) -> dict[str, str]:
 
 @app.complete("shelf://books/{title}", "title")
 def titles(value: str) -> list[str]:
-    return [it for it in ("Emma", "Ulysses", "Ubik") if it.lower().startswith(value.lower())]
+    return [title for title in ("Emma", "Ulysses", "Ubik") if title.lower().startswith(value.lower())]
 
 
 @app.prompt(title="Ask for advice")
@@ -203,7 +203,7 @@ def recommend(topic: str, tone: str = "plain") -> str:
 
 @app.complete("recommend", "tone")
 def tones(value: str) -> list[str]:
-    return [it for it in ("plain", "polite", "poetic") if it.startswith(value)]
+    return [tone for tone in ("plain", "polite", "poetic") if tone.startswith(value)]
 
 
 if __name__ == "__main__":

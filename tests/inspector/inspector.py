@@ -84,7 +84,7 @@ class Inspector:
         await self.page.evaluate(HELPERS + ", true")
 
     async def do(self, method, *arguments):
-        return await self.page.evaluate(f"user.{method}({', '.join(json.dumps(it) for it in arguments)})")
+        return await self.page.evaluate(f"user.{method}({', '.join(json.dumps(argument) for argument in arguments)})")
 
     async def tab(self, name):
         await self.do("click", name, "#tabs")

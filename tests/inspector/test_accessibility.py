@@ -103,7 +103,7 @@ PANELS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("panel", PANELS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.__name__)
 async def test_axe_finds_nothing_serious(inspector, panel):
     await panel(inspector)
     await inspector.page.evaluate(AXE.read_text(encoding="utf-8") + ";true")
@@ -114,7 +114,7 @@ async def test_axe_finds_nothing_serious(inspector, panel):
         found[size, scheme] = await inspector.page.evaluate(RUN)
         if size == "narrow":
             assert await inspector.page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert found == {it: [] for it in found}
+    assert found == {key: [] for key in found}
     await inspector.page.resize("desktop", "light")
     if SCREENSHOTS:
         folder = Path(SCREENSHOTS)

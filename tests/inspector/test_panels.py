@@ -336,7 +336,7 @@ async def test_the_timeline_has_every_message(inspector):
     rows = "user.all('.frame').map(it => it.querySelector('summary').innerText.replace(/\\s+/g, ' '))"
     await inspector.until(f"{rows}.some(it => it.startsWith('←') && it.includes('tools/call') && it.includes('ms'))")
     shown = await inspector.page.evaluate(rows)
-    assert any(it.startswith("→") and "server/discover" in it for it in shown)
+    assert any(row.startswith("→") and "server/discover" in row for row in shown)
     await inspector.do("set", "Direction", "→ To the server")
     await inspector.do("set", "Kind", "Requests")
     await inspector.do("set", "Search messages", '"A":2')
@@ -349,9 +349,9 @@ async def test_the_timeline_has_every_message(inspector):
     head, *messages = map(json.loads, lines)
     # The header of `gudgeon record`, so that `gudgeon replay` reads the file.
     assert head["transcript"] == 1 and head["program"].startswith("gudgeon ")
-    assert {it["from"] for it in messages} == {"client", "server"}
-    assert any(it["message"].get("params", {}).get("arguments") == {"a": 2, "b": 40} for it in messages)
-    times = [it["time"] for it in messages]
+    assert {message["from"] for message in messages} == {"client", "server"}
+    assert any(message["message"].get("params", {}).get("arguments") == {"a": 2, "b": 40} for message in messages)
+    times = [message["time"] for message in messages]
     assert times == sorted(times)
 
 

@@ -21,7 +21,7 @@ def fetch(url, method="GET", body=None, **headers):
     connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        connection.request(method, path, body, {name.replace("_", "-"): it for name, it in headers.items()})
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
         return response.status, response.headers, response.read()
     finally:
@@ -190,9 +190,9 @@ async def test_nothing_of_a_hostile_server_runs(inspect):
     assert await page.evaluate("document.body.innerText.split('onerror').length") > 30
     assert await page.evaluate("window.harmed === undefined")
     found = "[...document.querySelectorAll('script, iframe, svg, [onerror], [onload], img')].map(it => it.outerHTML)"
-    elements = [it for it in await page.evaluate(found) if 'src="main.js"' not in it]
-    assert all(it.startswith('<img src="blob:http://127.0.0.1:') for it in elements), elements
+    elements = [element for element in await page.evaluate(found) if 'src="main.js"' not in element]
+    assert all(element.startswith('<img src="blob:http://127.0.0.1:') for element in elements), elements
     hrefs = set(await page.evaluate("[...document.querySelectorAll('a[href]')].map(it => it.protocol)"))
     assert hrefs <= {"http:", "https:", "blob:"}
-    assert {it for it in page.origins if "evil" in it} == set()
+    assert {origin for origin in page.origins if "evil" in origin} == set()
     assert not page.violations

@@ -33,7 +33,7 @@ def set_up(*names):
             _once(SCRATCH / "node", [LOCKS / "package.json", LOCKS / "package-lock.json", LOCKS / ".npmrc"], _npm)
         if not names or "rmcp" in names:
             # Cargo knows itself what has changed.
-            _run([str(it) for it in [*RMCP, SCRATCH / "rmcp"]])
+            _run([str(word) for word in [*RMCP, SCRATCH / "rmcp"]])
 
 
 def _once(folder, locks, make):

@@ -49,7 +49,7 @@ class Task:
 
     def __init__(self, cell, running):
         self.cell, self.running = cell, running
-        self.uses = [it for it in (("client", *cell.command), cell.shared_by) if it]
+        self.uses = [use for use in (("client", *cell.command), cell.shared_by) if use]
 
     def run(self):
         self.running.meet(self.cell)

@@ -26,7 +26,7 @@ class Matrix(unittest.TestCase):
                 for name, server in pairs.servers[side].items():
                     served = [
                         *(["stdio"] if "command" in server else []),
-                        *(u for it in server.get("serves", []) for u in it["urls"]),
+                        *(u for process in server.get("serves", []) for u in process["urls"]),
                     ]
                     for transport in served:
                         for era in program["eras"][transport]:

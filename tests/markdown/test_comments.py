@@ -32,8 +32,8 @@ def sources() -> list[str]:
 
 def wrong_beginnings(text: str) -> list[tuple[int, str]]:
     """Returns the line and the first word of each comment that begins with a forbidden first word."""
-    found = ((text.count("\n", 0, it.start("first")) + 1, it["first"]) for it in COMMENT.finditer(text))
-    return [it for it in found if it[1] in FORBIDDEN_FIRST_WORDS]
+    found = ((text.count("\n", 0, comment.start("first")) + 1, comment["first"]) for comment in COMMENT.finditer(text))
+    return [beginning for beginning in found if beginning[1] in FORBIDDEN_FIRST_WORDS]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,13 @@ def run(command: list[object], cwd: Path) -> str:
     # `python3` is the interpreter that runs the tests.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        [str(it) for it in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [str(word) for word in command],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -116,7 +122,7 @@ HOMES = [
     "bindings-node/src",
     "bindings-node/ts",
 ]
-MAPS = [it for it in documents() if it == "ARCHITECTURE.md" or it.startswith("docs/design/")]
+MAPS = [document for document in documents() if document == "ARCHITECTURE.md" or document.startswith("docs/design/")]
 
 
 @pytest.mark.parametrize("document", MAPS)
@@ -142,7 +148,9 @@ def test_python_passes_the_type_checker(folder: Path) -> None:
         run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "."], home)
 
 
-@pytest.mark.parametrize("snippet", [it for it in in_language("python") if it.name not in SIGNING_IN], ids=str)
+@pytest.mark.parametrize(
+    "snippet", [snippet for snippet in in_language("python") if snippet.name not in SIGNING_IN], ids=str
+)
 def test_python_runs(snippet: Snippet, folder: Path) -> None:
     path = place_of(folder, snippet)
     if is_program(snippet):
@@ -186,7 +194,8 @@ def test_the_readmes_servers_answer_alike(compiled: Path) -> None:
 
 def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> None:
     server, client = (
-        next(it.code for it in SNIPPETS if it.document == "README.md" and it.name == name) for name in SIGNING_IN
+        next(snippet.code for snippet in SNIPPETS if snippet.document == "README.md" and snippet.name == name)
+        for name in SIGNING_IN
     )
     assert [len(code.splitlines()) <= 6 for code in (server, client)] == [True, True]
     # A browser whose user agrees, and sees the last page.
@@ -221,7 +230,7 @@ def test_the_readmes_client_signs_in_at_its_protected_server(tmp_path: Path) -> 
 
 
 def test_the_readmes_rust_client_succeeds(folder: Path) -> None:
-    (snippet,) = [it for it in in_language("rust") if it.document == "README.md" and is_program(it)]
+    (snippet,) = [snippet for snippet in in_language("rust") if snippet.document == "README.md" and is_program(snippet)]
     assert "assert_eq!(sum, 3)" in snippet.code
     assert run([BINARIES / "readme_client"], folder / "readme") == ""
 
@@ -241,4 +250,4 @@ def test_shell_commands_name_targets_and_files_that_exist(snippet: Snippet) -> N
     named = re.findall(r"\bmake ([a-z-]+)", snippet.code)
     assert set(named) <= targets
     files = re.findall(r"(?<![\w/.])((?:tests|examples|core|bindings-\w+)/[\w./-]+)", snippet.code)
-    assert [it for it in files if "/dist/" not in it and not (ROOT / it).exists()] == []
+    assert [file for file in files if "/dist/" not in file and not (ROOT / file).exists()] == []

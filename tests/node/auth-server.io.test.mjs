@@ -144,7 +144,7 @@ for (const place of Object.keys(PLACES)) {
           assert.ok(answer[1].includes(challenge), `${text}: ${answer[1]}`);
         }
         assert.equal((await refused(url))[0], 401);
-        const said = logged.filter((it) => it.includes("a function that verifies tokens failed"));
+        const said = logged.filter((line) => line.includes("a function that verifies tokens failed"));
         assert.equal(said.length, 3);
         assert.match(said[1], /auth returned a string; return a principal such as/);
         assert.match(said[2], /the principal is invalid: .*integer `7`/);

@@ -41,7 +41,8 @@ export class Child {
   }
 
   send(...messages) {
-    this.process.stdin.write(messages.map((it) => (typeof it === "string" ? it : JSON.stringify({ jsonrpc: "2.0", ...it })) + "\n").join(""));
+    const lines = messages.map((message) => (typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message })));
+    this.process.stdin.write(lines.map((line) => `${line}\n`).join(""));
   }
 
   call(id, name, args = {}, meta) {
@@ -56,7 +57,7 @@ export class Child {
   }
 
   reply(id) {
-    return this.frame((it) => it.id === id && !("method" in it));
+    return this.frame((frame) => frame.id === id && !("method" in frame));
   }
 
   async frame(fits, milliseconds = 60_000) {

@@ -33,7 +33,7 @@ const REVISIONS = ["2024-11-05", "2025-11-25", "2026-07-28", undefined];
 
 for (const [kind, [at, of]] of Object.entries(ADDRESSES)) {
   // The pair belongs to the handshake.
-  for (const revision of REVISIONS.filter((it) => kind !== "sse" || it !== "2026-07-28")) {
+  for (const revision of REVISIONS.filter((revision) => kind !== "sse" || revision !== "2026-07-28")) {
     test(`${kind}: a client of ${revision ?? "any revision"}`, async (t) => {
       const here = await shelf().listen(at, { legacySse: true });
       t.after(() => here.close());

@@ -65,7 +65,7 @@ test("the servers of a group get the credentials too", async () => {
 });
 
 test("a user signs in with the browser", async () => {
-  const visit = (url) => void fetch(agree(url)).then((it) => it.text());
+  const visit = (url) => void fetch(agree(url)).then((response) => response.text());
   assert.equal(await call(oauth({ openUrl: visit })), "done");
   assert.equal(server.forms.at(-1).grant_type, "authorization_code");
 });

@@ -21,7 +21,7 @@ lines.on("line", (line) => {
 lines.on("close", () => {
   writeFileSync(folder + "/ended " + name, "");
   setInterval(() => {
-    if (readdirSync(folder).filter((it) => it.startsWith("ended")).length < count) return;
+    if (readdirSync(folder).filter((file) => file.startsWith("ended")).length < count) return;
     writeFileSync(folder + "/saw all " + name, "");
     process.exit(0);
   }, 10);

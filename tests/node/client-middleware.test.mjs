@@ -53,7 +53,7 @@ for (const revision of eras) {
       }),
     );
     const methods = ["tools/list", "tools/call", "resources/read", "prompts/get", "ping", "x/y"];
-    assert.deepEqual(outer.seen, methods.map((it) => [it, "ada"]));
+    assert.deepEqual(outer.seen, methods.map((method) => [method, "ada"]));
     assert.deepEqual(inner.seen, outer.seen);
   });
 }

@@ -85,22 +85,22 @@ class Player {
         });
         return this.client.revision;
       case "list_tools":
-        return (await client.listTools()).map((it) => [it.name, it.inputSchema]);
+        return (await client.listTools()).map((tool) => [tool.name, tool.inputSchema]);
       case "list_resources":
-        return (await client.listResources()).map((it) => [it.uri, it.name]);
+        return (await client.listResources()).map((resource) => [resource.uri, resource.name]);
       case "list_resource_templates":
-        return (await client.listResourceTemplates()).map((it) => [it.uriTemplate, it.name]);
+        return (await client.listResourceTemplates()).map((template) => [template.uriTemplate, template.name]);
       case "list_prompts":
-        return (await client.listPrompts()).map((it) => [it.name, it.arguments.map((arg) => [arg.name, arg.required])]);
+        return (await client.listPrompts()).map((prompt) => [prompt.name, prompt.arguments.map((arg) => [arg.name, arg.required])]);
       case "call_tool": {
         const onProgress = ({ progress, total }) => this.tell("progress", [progress, total]);
         const called = await client.callTool(given.name, given.arguments, { throwOnError: false, onProgress, signal });
         return [called.data, called.isError];
       }
       case "read_resource":
-        return (await client.readResource(given)).contents.map((it) => it.text);
+        return (await client.readResource(given)).contents.map((content) => content.text);
       case "get_prompt":
-        return (await client.getPrompt(given.name, given.arguments)).messages.map((it) => [it.role, it.content.text]);
+        return (await client.getPrompt(given.name, given.arguments)).messages.map((message) => [message.role, message.content.text]);
       case "ping":
         return (await client.ping()) >= 0;
       case "set_roots":

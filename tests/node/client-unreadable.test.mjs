@@ -93,7 +93,7 @@ test("what is null is left out, and members and types that nobody knows stay", a
 
 test("a tool that failed is a ToolError, although its content can't be read", async (t) => {
   const client = await connected(t, { "tools/call": { isError: true, content: [{ type: "text", text: {} }] } });
-  const error = await client.callTool("any").catch((it) => it);
+  const error = await client.callTool("any").catch((reason) => reason);
   assert.ok(error instanceof ToolError && error.result.isError);
   assert.equal(error.text, 'tool "any" failed without a message');
 });

@@ -38,7 +38,7 @@ for (const revision of eras) {
       assert.equal((await client.callTool("digits", {}, { output: z.number() })).data, 3);
       assert.deepEqual((await client.callTool("listInText", {}, { output: z.array(z.number()) })).data, [1]);
       assert.equal((await client.callTool("number", {}, { output: z.number() })).data, 3);
-      assert.equal((await client.callTool("number", {}, { output: z.number().transform((it) => it + 1) })).data, 4);
+      assert.equal((await client.callTool("number", {}, { output: z.number().transform((value) => value + 1) })).data, 4);
       for (const [name, said] of [["date", "1970-01-01T00:00:00.000Z"], ["url", "http://a/b"], ["integer", "42"], ["string", "three"]]) {
         assert.equal((await client.callTool(name)).text, said);
       }
@@ -62,7 +62,7 @@ for (const revision of eras) {
     const app = new Server("t");
     app.tool("now", { output: moment }, () => "2026-11-22T19:30:00Z");
     app.tool("loan", { output: z.object({ due: z.array(moment) }) }, () => ({ due: ["2026-11-22T19:30:00Z"] }));
-    const date = moment.transform((it) => new Date(it));
+    const date = moment.transform((value) => new Date(value));
     await closing(connect(app, { revision }), async (client) => {
       for (let listed = 0; listed < 2; listed++) {
         assert.equal((await client.callTool("now")).data, "2026-11-22T19:30:00Z");

@@ -18,12 +18,12 @@ for (const dialect of dialects) {
     assert.equal((await client.callTool("spoken")).text, dialect);
     await assert.rejects(client.callTool("fail"), ToolError);
     await assert.rejects(client.callTool("nothing"), McpError);
-    assert.deepEqual((await client.listResourceTemplates()).map((it) => it.uriTemplate), ["shelf://items/{id}{?lang}"]);
+    assert.deepEqual((await client.listResourceTemplates()).map((template) => template.uriTemplate), ["shelf://items/{id}{?lang}"]);
     const read = await client.readResource("shelf://items/7?lang=de");
     assert.deepEqual(JSON.parse(read.contents[0].text), { id: "7", lang: "de" });
     await assert.rejects(client.readResource("shelf://nothing"), ResourceNotFound);
     const prompts = await client.listPrompts();
-    assert.deepEqual(prompts[0].arguments.map((it) => [it.name, it.required]), [["name", true], ["style", false]]);
+    assert.deepEqual(prompts[0].arguments.map((argument) => [argument.name, argument.required]), [["name", true], ["style", false]]);
     assert.equal((await client.getPrompt("greet", { name: "Ada" })).messages[0].content.text, "Greet Ada, warm.");
     await client.ping();
   });

@@ -50,7 +50,7 @@ test("many calls at once are each answered with their own", async () => {
   await withListening(basic(), async (url) => {
     const all = Array.from({ length: 200 }, (_, a) => call(url, "add", { a, b: 1 }));
     assert.deepEqual(
-      (await Promise.all(all)).map((it) => it.content[0].text),
+      (await Promise.all(all)).map((result) => result.content[0].text),
       all.map((_, a) => String(a + 1)),
     );
   });
@@ -100,7 +100,7 @@ test("progress makes the answer a stream; without a word it is JSON", async () =
     const told = await modern(url, "tools/call", { name: "steps", _meta: { progressToken: "p" } });
     assert.match(told.headers.get("content-type"), /text\/event-stream/);
     const events = eventsIn(await told.text());
-    assert.deepEqual(events.slice(0, 3).map((it) => it.params.progress), [1, 2, 3]);
+    assert.deepEqual(events.slice(0, 3).map((event) => event.params.progress), [1, 2, 3]);
     assert.equal(events[3].result.content[0].text, "done");
   });
 });
@@ -151,7 +151,7 @@ test("a handler may end its stream; the client fetches the answer later", async 
     assert.match(first, /retry: ?20/);
     const last = /id: ?(\S+)/.exec(first)[1];
     const again = await fetch(url, { headers: { accept: "text/event-stream", "last-event-id": last, ...legacy.headers } });
-    const { text, reader } = await readUntil(again, (it) => it.includes("polled"));
+    const { text, reader } = await readUntil(again, (text) => text.includes("polled"));
     assert.equal(eventsIn(text).at(-1).result.content[0].text, "polled");
     await reader.cancel();
   });
@@ -204,7 +204,7 @@ test("an HTTP request or a TLS handshake at a TCP address runs no tool, as a web
     { jsonrpc: "2.0", id: 1, method: "initialize", params: initialize },
     { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "delete", arguments: {} } },
   ];
-  const lines = messages.map((it) => `${JSON.stringify(it)}\n`).join("");
+  const lines = messages.map((message) => `${JSON.stringify(message)}\n`).join("");
   const head = `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${lines.length}\r\n\r\n`;
   await withListening(app, async (url) => {
     for (const [sent, expected] of [[head + lines, 0], [`\x16\x03\x01\x02\0\x01${lines}`, 0], [lines, 1]]) {
@@ -258,7 +258,7 @@ test("calls in flight are answered when it closes, and those that outlast the gr
     const closed = listening.close();
     isClosing = true;
     await closed;
-    assert.ok((await quick).every((it) => it.value?.content[0].text === "waited"));
+    assert.ok((await quick).every((outcome) => outcome.value?.content[0].text === "waited"));
     await endless;
     assert.equal(cancelled, 1);
   }),
@@ -324,7 +324,7 @@ test("run ends with exit code 0 on SIGTERM and SIGINT, and answers what is in fl
       const calls = Array.from({ length: 50 }, () => call(url, "wait"));
       assert.ok(await eventually(() => child.stderr.includes("all began")));
       child.process.kill(signal);
-      assert.ok((await Promise.all(calls)).every((it) => it.content[0].text === "waited"));
+      assert.ok((await Promise.all(calls)).every((result) => result.content[0].text === "waited"));
       assert.deepEqual(await child.exited, { code: 0, signal: null });
       // The watchdog's thread says what is waited for, which may come too late here.
       const stderr = child.stderr.replace(/^gudgeon: waiting up to 600 s for tool "wait"; a second Ctrl-C or SIGTERM ends the process at once\n/m, "");

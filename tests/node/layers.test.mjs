@@ -70,7 +70,8 @@ function importsOf(project) {
   try {
     const [{ program, rootFiles }] = api.updateSnapshot({ openProjects: [project] }).getProjects();
     const names = rootFiles.filter((file) => file.startsWith(sources)).map((file) => file.slice(sources.length));
-    return new Map(names.map((name) => [name, specifiersIn(program.getSourceFile(sources + name)).flatMap((it) => targetOf(name, it))]));
+    const targetsOf = (name) => specifiersIn(program.getSourceFile(sources + name)).flatMap((specifier) => targetOf(name, specifier));
+    return new Map(names.map((name) => [name, targetsOf(name)]));
   } finally {
     api.close();
   }
@@ -108,7 +109,8 @@ function wrongImports(graph) {
     const allowed = FOLDERS[place] ?? TOP[place];
     if (!allowed) return [place === file ? `${file} is at the top; move it into a folder` : `${file} is in an unknown folder`];
     const isAllowed = (target) => target === "native.ts" || placeOf(target) === place || allowed.includes(placeOf(target));
-    return targets.filter((it) => it === undefined || !isAllowed(it)).map((it) => `${file} imports ${it ?? "a module whose name is computed"}`);
+    const refused = targets.filter((target) => target === undefined || !isAllowed(target));
+    return refused.map((target) => `${file} imports ${target ?? "a module whose name is computed"}`);
   });
 }
 

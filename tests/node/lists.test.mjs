@@ -79,7 +79,7 @@ test("who sees a component is asked by who asks, each time", async () => {
   app.resource("staff://pay", { visible }, () => "much");
   app.resource("staff://people/{id}", { visible }, ({ id }) => id);
   const [ada, bob] = [who("ada", "staff"), who("bob")];
-  const names = async (principal) => (await ask(app, "tools/list", {}, principal)).tools.map((it) => it.name);
+  const names = async (principal) => (await ask(app, "tools/list", {}, principal)).tools.map((tool) => tool.name);
   assert.deepEqual(await names(ada), ["add", "drop"]);
   for (const principal of [bob, undefined]) assert.deepEqual(await names(principal), ["add"]);
   assert.equal((await ask(app, "tools/call", { name: "drop" }, ada)).content[0].text, "dropped by ada");
@@ -107,7 +107,7 @@ test("a mounted tool is seen by who sees it, and a predicate that fails hides", 
   shelf.tool("tidy", { visible: (principal) => principal !== undefined }, () => "ok");
   shelf.tool("broken", { visible: (principal) => principal.none.there }, () => "ok");
   shelf.tool("late", { visible: async () => true }, () => "ok");
-  const names = async (principal) => (await ask(app, "tools/list", {}, principal)).tools.map((it) => it.name);
+  const names = async (principal) => (await ask(app, "tools/list", {}, principal)).tools.map((tool) => tool.name);
   assert.deepEqual(await names(who("ada")), ["shelf_tidy"]);
   assert.deepEqual(await names(undefined), []);
   assert.match(String(errors.mock.calls[0].arguments[0]), /visible of the tool "shelf_broken" failed: it stays hidden/);
@@ -138,7 +138,7 @@ test("pages have 100 entries, and a cursor comes from its own server and list", 
   app.prompt("p", {}, () => "ok");
   const { tools, nextCursor } = await ask(app, "tools/list");
   assert.equal(tools.length, 100);
-  assert.deepEqual((await ask(app, "tools/list", { cursor: nextCursor })).tools.map((it) => it.name), ["t100"]);
+  assert.deepEqual((await ask(app, "tools/list", { cursor: nextCursor })).tools.map((tool) => tool.name), ["t100"]);
   for (const cursor of ["dG9vbDow", "garbage", ""]) await assert.rejects(ask(app, "tools/list", { cursor }), { message: "invalid cursor", code: -32602 });
   await assert.rejects(ask(app, "prompts/list", { cursor: nextCursor }), /invalid cursor/);
   await app.close();
@@ -192,7 +192,7 @@ test("invalid and reserved keys of _meta are warned about", async (t) => {
   process.off("warning", listen);
   assert.equal(warned.length, 1, warned.join("\n"));
   assert.match(warned[0], /^tool "noted": _meta: the key "not ok" is not a name that the specification allows/);
-  const told = errors.mock.calls.map((call) => String(call.arguments[0])).filter((it) => it.includes("answered"));
+  const told = errors.mock.calls.map((call) => String(call.arguments[0])).filter((line) => line.includes("answered"));
   assert.equal(told.length, 1, told.join("\n"));
   assert.match(told[0], /tool "noted" answered with _meta: the key "dev\.mcp\/x" has a prefix that is reserved/);
   await app.close();

@@ -56,10 +56,10 @@ for (const mount of ["node:http", "hono"]) {
     await withMount(mount, app, async (url) => {
       const part = Buffer.alloc(4_000_000, " ");
       const all = Array.from({ length: 40 }, () => unfinished(url, part));
-      await Promise.all(all.map((it) => it.isSent));
+      await Promise.all(all.map((upload) => upload.isSent));
       // 128 MiB fit in.
-      await until(() => all.filter((it) => it.status === 503).length >= 40 - 33);
-      assert.equal(all.filter((it) => it.status !== undefined && it.status !== 503).length, 0);
+      await until(() => all.filter((upload) => upload.status === 503).length >= 40 - 33);
+      assert.equal(all.filter((upload) => upload.status !== undefined && upload.status !== 503).length, 0);
       for (const { request } of all) request.destroy();
       const again = unfinished(url, part);
       await again.isSent;

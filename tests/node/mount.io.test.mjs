@@ -22,7 +22,7 @@ for (const mount of Object.keys(MOUNTS)) {
     app.tool("later", { input: NUMBER }, async ({ n }) => (await new Promise((resolve) => setTimeout(resolve, 5)), n));
     await withMount(mount, app, async (url) => {
       const all = await Promise.all(Array.from({ length: 30 }, (_, n) => [call(url, "twice", { n }), call(url, "later", { n })]).flat());
-      assert.deepEqual(all.map((it) => Number(it.content[0].text)), Array.from({ length: 30 }, (_, n) => [n * 2, n]).flat());
+      assert.deepEqual(all.map((result) => Number(result.content[0].text)), Array.from({ length: 30 }, (_, n) => [n * 2, n]).flat());
       if (!mount.startsWith("fastify")) assert.equal((await call(`${url}/`, "twice", { n: 4 })).content[0].text, "8");
       const legacy = await session(url);
       assert.equal((await (await legacy.request("tools/call", { name: "twice", arguments: { n: 5 } })).json()).result.content[0].text, "10");
@@ -42,13 +42,13 @@ for (const mount of Object.keys(MOUNTS)) {
     app.resource("t://a", {}, () => "a");
     await withMount(mount, app, async (url) => {
       const response = await modern(url, "tools/call", { name: "steps", _meta: { progressToken: "p" } });
-      const { reader } = await readUntil(response, (it) => it.includes('"progress":1'));
+      const { reader } = await readUntil(response, (text) => text.includes('"progress":1'));
       goOn();
       let rest = "";
       for (let read = await reader.read(); !read.done; read = await reader.read()) rest += new TextDecoder().decode(read.value);
       assert.equal(eventsIn(rest).at(-1).result.content[0].text, "done");
       const listen = await modern(url, "subscriptions/listen", { notifications: { resourceSubscriptions: ["t://a"] } });
-      const begun = await readUntil(listen, (it) => it.includes("acknowledged"));
+      const begun = await readUntil(listen, (text) => text.includes("acknowledged"));
       app.notifyUpdated("t://a");
       assert.match(new TextDecoder().decode((await begun.reader.read()).value), /resources\/updated/);
       const closed = app.close();
@@ -72,7 +72,7 @@ for (const mount of Object.keys(MOUNTS)) {
       for (const [at, params] of [{}, { _meta: { progressToken: "p" } }].entries()) {
         const leaving = new AbortController();
         const waiting = modern(url, "tools/call", { name: "wait", ...params }, { signal: leaving.signal });
-        waiting.then((it) => it.text()).catch(() => {});
+        waiting.then((response) => response.text()).catch(() => {});
         assert.ok(await eventually(() => began === at + 1));
         if (at === 1) await waiting;
         leaving.abort();
@@ -108,7 +108,7 @@ for (const mount of ["hono", "node:http", "express"]) {
     app.tool("hello", {}, () => "hello");
     await withMount(mount, app, async (url) => {
       const stream = await fetch(`${url}/sse`, { headers: { accept: "text/event-stream" } });
-      const { text, reader } = await readUntil(stream, (it) => it.includes("\n\n"));
+      const { text, reader } = await readUntil(stream, (text) => text.includes("\n\n"));
       const path = /event: ?endpoint\ndata: ?(\S+)/.exec(text)[1];
       assert.ok(path.startsWith(`${new URL(url).pathname}/sse?session_id=`), path);
       const post = (message) =>
@@ -166,7 +166,7 @@ test("the lifespan is entered at the first request, once, and left at close(), t
   await withMount("node:http", app, async (url) => {
     assert.deepEqual(events, []);
     const all = await Promise.all([call(url, "value"), call(url, "value")]);
-    assert.deepEqual(all.map((it) => it.content[0].text), ["7", "7"]);
+    assert.deepEqual(all.map((result) => result.content[0].text), ["7", "7"]);
     assert.deepEqual(events, ["enter"]);
     await Promise.all([app.close(), app.close()]);
     assert.deepEqual(events, ["enter", "leave"]);
@@ -229,7 +229,7 @@ test("calls in flight are answered when the host closes", async () => {
     assert.ok(await eventually(() => began === 50));
     setTimeout(goOn, 50);
     await app.close();
-    assert.ok((await Promise.all(calls)).every((it) => it.content[0].text === "waited"));
+    assert.ok((await Promise.all(calls)).every((result) => result.content[0].text === "waited"));
   });
 });
 
@@ -267,7 +267,7 @@ test("a host names the principal, and a client can't", async () => {
     fetching: (url, init) => app.fetch(new Request(url, init), subject && { principal: { subject, scopes: new Set(), claims: {} } }),
   });
   const all = await Promise.all(["ann", undefined, "bob"].map((subject) => call("http://localhost/mcp", "who", {}, as(subject))));
-  assert.deepEqual(all.map((it) => JSON.parse(it.content[0].text)), [["ann", null], [null, null], ["bob", null]]);
+  assert.deepEqual(all.map((result) => JSON.parse(result.content[0].text)), [["ann", null], [null, null], ["bob", null]]);
   await app.close();
 });
 
@@ -286,7 +286,10 @@ test("who asks is on the request where a host of node:http puts it, for the leng
     const as = (subject) => ({ headers: subject && { "x-test-subject": subject } });
     const who = async (subject) => (await call(url, "who", {}, as(subject))).content[0].text;
     assert.deepEqual([await who("ann"), await who(), await who("bob")], ["ann", "nobody", "bob"]);
-    const listed = async (subject) => (await (await modern(url, "tools/list", {}, as(subject))).json()).result.tools.map((it) => it.name);
+    const listed = async (subject) => {
+      const { result } = await (await modern(url, "tools/list", {}, as(subject))).json();
+      return result.tools.map((tool) => tool.name);
+    };
     assert.deepEqual([await listed("ann"), await listed()], [["who", "secret"], ["who"]]);
     assert.equal((await modern(url, "tools/list", {}, as("nonsense"))).status, 500, "what is not a principal is nobody's");
   } finally {

@@ -23,7 +23,7 @@ test("several apps in one process are each their own, by fetch and by node, in e
     const clients = await Promise.all(Object.values(urls).map((url) => Client.connect(url, { revision })));
     assert.deepEqual(clients.map((client) => client.server.name), Object.keys(urls));
     const answers = await Promise.all(clients.map((client) => client.callTool("name")));
-    assert.deepEqual(answers.map((it) => it.text), Object.keys(urls));
+    assert.deepEqual(answers.map((answer) => answer.text), Object.keys(urls));
     await Promise.all(clients.map((client) => client.close()));
   }
 });

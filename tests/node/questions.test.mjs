@@ -35,7 +35,8 @@ test("an optional type needs no answer", () => {
     assert.equal(formOf(schema).required, undefined);
     assert.equal(ask.elicit("Well?", schema).read(accept({})), undefined);
   }
-  for (const schema of [z.boolean(), z.boolean().refine(async () => true), z.coerce.string(), z.string().transform((it) => it.trim())]) {
+  const trimmed = z.string().transform((value) => value.trim());
+  for (const schema of [z.boolean(), z.boolean().refine(async () => true), z.coerce.string(), trimmed]) {
     assert.deepEqual(formOf(schema).required, ["value"]);
   }
 });

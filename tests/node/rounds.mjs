@@ -24,7 +24,7 @@ export async function using(servers, use) {
 /** A promise and its resolver. */
 export function later() {
   let resolve;
-  const promise = new Promise((it) => (resolve = it));
+  const promise = new Promise((resolver) => (resolve = resolver));
   return Object.assign(promise, { resolve });
 }
 

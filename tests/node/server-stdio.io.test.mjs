@@ -30,7 +30,7 @@ test("nothing that the process or its children print reaches the wire", async ()
     child.call(1, "prints");
     assert.equal(text(await child.reply(1)), "clean");
     assert.equal((await child.end()).code, 0);
-    assert.ok(child.frames.every((it) => it.jsonrpc === "2.0"));
+    assert.ok(child.frames.every((frame) => frame.jsonrpc === "2.0"));
     for (const line of ["in lifespan", "logged", "written", "by descriptor", "from a child", "spawned"]) {
       assert.ok(child.stderr.includes(line), `${line} is on stderr`);
     }
@@ -90,7 +90,7 @@ test("at the end of the input questions of handlers fail", async () => {
   await withServer(source, async (child) => {
     await child.initialize("2025-11-25", { elicitation: {} });
     child.call(1, "sure");
-    await child.frame((it) => it.method === "elicitation/create");
+    await child.frame((frame) => frame.method === "elicitation/create");
     assert.equal((await child.end()).code, 0);
     const reply = await child.reply(1);
     assert.deepEqual([reply.result.isError, text(reply)], [true, "the client disconnected: this question gets no answer"]);
@@ -144,7 +144,7 @@ test("a handler that never ends is cancelled after the grace period, and the pro
     assert.equal((await child.end()).code, 0);
     const [, milliseconds] = /aborted AbortError ([\d.]+)/.exec(child.stderr);
     assert.ok(milliseconds >= 6_000, `aborted after ${milliseconds} ms`);
-    assert.ok(!child.frames.some((it) => it.id === 1));
+    assert.ok(!child.frames.some((frame) => frame.id === 1));
   });
 });
 
@@ -243,7 +243,7 @@ test("a client's cancellation fires the signal, and no reply is sent", async () 
     await child.frame(() => child.stderr.match(/fired|late/g)?.length === 3);
     child.call(5, "ok");
     await child.reply(5);
-    assert.deepEqual(child.frames.filter((it) => [1, 2, 3].includes(it.id)), []);
+    assert.deepEqual(child.frames.filter((frame) => [1, 2, 3].includes(frame.id)), []);
     assert.equal(child.stderr.match(/fired/g)?.length, 2);
     assert.match(child.stderr, /late sees true/);
   });
@@ -320,7 +320,7 @@ test("requests that came before the lifespan was entered wait for it, and a life
     // This needs no handler, and it comes after the call.
     child.send({ id: 2, method: "ping" });
     await child.reply(2);
-    assert.ok(!child.frames.some((it) => it.id === 1));
+    assert.ok(!child.frames.some((frame) => frame.id === 1));
     writeFileSync(sent, "");
     assert.equal(text(await child.reply(1)), "ready");
   });
@@ -370,7 +370,8 @@ test("garbage on the wire is answered and nothing is lost", async () => {
     child.call(3, "ok");
     assert.equal((await child.reply(2)).error.code, -32601);
     assert.equal(text(await child.reply(3)), "ok");
-    assert.deepEqual(child.frames.filter((it) => it.id === undefined || it.id === null).map((it) => it.error.code).sort(), [-32600, -32600, -32700, -32700].sort());
+    const refusals = child.frames.filter((frame) => frame.id === undefined || frame.id === null);
+    assert.deepEqual(refusals.map((frame) => frame.error.code).sort(), [-32600, -32600, -32700, -32700].sort());
   });
 });
 

@@ -32,7 +32,7 @@ class Wire {
   }
 
   async reply(id) {
-    const found = await eventually(() => this.sent.find((it) => it.id === id));
+    const found = await eventually(() => this.sent.find((message) => message.id === id));
     if (!found) throw new Error(`no reply to ${id}: ${JSON.stringify(this.sent)}`);
     return found;
   }
@@ -125,7 +125,7 @@ test("errors of registration have the place and the fix", () => {
     [() => currentContext(), /only in a handler/],
   ];
   for (const [act, message] of cases) assert.throws(act, message, String(message));
-  assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);
+  assert.deepEqual([...app.tools].map((tool) => tool.name), ["a"]);
 });
 
 test("a component that needs a principal is neither listed nor called without one", async () => {
@@ -137,7 +137,7 @@ test("a component that needs a principal is neither listed nor called without on
   wire.put(request(0, "initialize", INITIALIZE));
   wire.put(request(1, "tools/list"));
   wire.put(request(2, "tools/call", { name: "secret" }));
-  assert.deepEqual((await wire.reply(1)).result.tools.map((it) => it.name), ["open"]);
+  assert.deepEqual((await wire.reply(1)).result.tools.map((tool) => tool.name), ["open"]);
   assert.equal((await wire.reply(2)).error.code, -32602);
   wire.put(undefined);
   await served;

@@ -94,7 +94,7 @@ test("every kind of component is listed and answers", async () => {
     assert.deepEqual((await ask("prompts/get", { name: "review", arguments: { code: "x", n: "3" } })).result.messages, [
       { role: "user", content: { type: "text", text: "Review x number" } },
     ]);
-    assert.deepEqual((await ask("prompts/get", { name: "talk" })).result.messages.map((it) => it.role), ["user", "assistant"]);
+    assert.deepEqual((await ask("prompts/get", { name: "talk" })).result.messages.map((message) => message.role), ["user", "assistant"]);
     assert.equal((await ask("prompts/get", { name: "review" })).error.code, -32602);
     const ref = { type: "ref/prompt", name: "review" };
     const completed = await ask("completion/complete", { ref, argument: { name: "code", value: "a" }, context: { arguments: { n: "7" } } });
@@ -145,7 +145,7 @@ test("each failure gives exactly one reply, with what the caller may know", asyn
     assert.deepEqual((await child.reply("protocol")).error, { code: -32050, message: "own", data: { d: 1 } });
     assert.equal((await child.reply("missing")).error.code, -32002);
     assert.equal((await child.end()).code, 0);
-    assert.equal(new Set(child.frames.map((it) => it.id)).size, child.frames.length);
+    assert.equal(new Set(child.frames.map((frame) => frame.id)).size, child.frames.length);
     assert.match(child.stderr, /secret/);
     assert.match(child.stderr, /contains itself/);
   });
@@ -180,7 +180,7 @@ test("ids come back exactly, and as the handler sees them", async () => {
     child.send('{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"id","_meta":{"mine":5}}}');
     child.send('{"jsonrpc":"2.0","id":42,"method":"tools/call","params":{"name":"id"}}');
     child.call("x", "id", {}, { ...MODERN, mine: 6 });
-    const reply = await child.frame((it) => it.id === 12345678901234567890);
+    const reply = await child.frame((frame) => frame.id === 12345678901234567890);
     assert.deepEqual(JSON.parse(text(reply)), ["string", "12345678901234567890", "2025-11-25", "test", 5]);
     assert.deepEqual(JSON.parse(text(await child.reply(42))), ["number", "42", "2025-11-25", "test", null]);
     assert.deepEqual(JSON.parse(text(await child.reply("x"))), ["string", "x", "2026-07-28", "test", 6]);
@@ -204,10 +204,10 @@ test("progress and log messages are sent while the handler runs, a sync one as w
   await withServer(source, async (child) => {
     await child.initialize();
     child.call(1, "work", {}, { progressToken: "p" });
-    const progress = await child.frame((it) => it.method === "notifications/progress");
+    const progress = await child.frame((frame) => frame.method === "notifications/progress");
     assert.deepEqual(progress.params, { progressToken: "p", progress: 1, total: 2, message: "half" });
-    assert.ok(!child.frames.some((it) => it.id === 1), "the progress comes before the handler has ended");
-    const log = await child.frame((it) => it.method === "notifications/message");
+    assert.ok(!child.frames.some((frame) => frame.id === 1), "the progress comes before the handler has ended");
+    const log = await child.frame((frame) => frame.method === "notifications/message");
     assert.deepEqual([log.params.level, log.params.data], ["info", { at: "half" }]);
     writeFileSync(told, "");
     assert.equal(text(await child.reply(1)), "done");
@@ -231,7 +231,7 @@ test("sync handlers answer in order; async ones when they are done, those that n
     for (let id = 2; id < 12; id++) await child.reply(id);
     child.call("finish", "finish");
     await child.reply(1);
-    const ids = child.frames.map((it) => it.id).filter((id) => typeof id === "number");
+    const ids = child.frames.map((frame) => frame.id).filter((id) => typeof id === "number");
     assert.equal(ids.at(-1), 1);
     assert.deepEqual(ids.filter((id) => id % 2 && id > 1), [3, 5, 7, 9, 11]);
     assert.deepEqual(ids.filter((id) => id % 2 === 0), [2, 4, 6, 8, 10]);
@@ -253,7 +253,7 @@ test("20,000 concurrent handlers each find their own context", async () => {
     const count = 20_000;
     for (let n = 0; n < count; n++) child.call(n, "mine", { n });
     await child.frame(() => child.frames.length > count, 300_000);
-    assert.ok(child.frames.every((it) => it.id === "init" || text(it) === "[true,true]"));
+    assert.ok(child.frames.every((frame) => frame.id === "init" || text(frame) === "[true,true]"));
   });
 });
 
@@ -267,7 +267,7 @@ test("lists change while the server runs, and clients are notified", async () =>
       if (how === "update") app.tools.update("extra", { description: "new", annotations: { readOnly: true } });
       if (how === "add") app.tool("added", {}, () => "added");
       if (how === "remove") app.tools.remove("added");
-      return [[...app.tools].map((it) => it.name), app.tools.size, app.tools.has("extra"), app.tools.get("extra").annotations ?? null];
+      return [[...app.tools].map((tool) => tool.name), app.tools.size, app.tools.has("extra"), app.tools.get("extra").annotations ?? null];
     });
     await app.run();`;
   await withServer(source, async (child) => {
@@ -281,10 +281,10 @@ test("lists change while the server runs, and clients are notified", async () =>
       child.send({ id: ++id, method: "tools/list" });
       return (await child.reply(id)).result.tools;
     };
-    const told = () => child.frames.filter((it) => it.method === "notifications/tools/list_changed").length;
-    assert.deepEqual((await listed()).map((it) => it.name), ["set"]);
+    const told = () => child.frames.filter((frame) => frame.method === "notifications/tools/list_changed").length;
+    assert.deepEqual((await listed()).map((tool) => tool.name), ["set"]);
     await set("enable");
-    assert.deepEqual((await listed()).map((it) => it.name), ["extra", "set"]);
+    assert.deepEqual((await listed()).map((tool) => tool.name), ["extra", "set"]);
     assert.deepEqual(await set("update"), [["extra", "set"], 2, true, { readOnly: true }]);
     assert.equal((await listed())[0].description, "new");
     assert.deepEqual((await set("add"))[0], ["extra", "set", "added"]);
@@ -292,7 +292,7 @@ test("lists change while the server runs, and clients are notified", async () =>
     assert.equal(text(await child.reply("added")), "added");
     await set("remove");
     await set("disable");
-    assert.deepEqual((await listed()).map((it) => it.name), ["set"]);
+    assert.deepEqual((await listed()).map((tool) => tool.name), ["set"]);
     assert.equal(told(), 5);
   });
 });

@@ -92,7 +92,8 @@ describe("what is asked before the loop's turn ends goes out together", () => {
       await null;
       return ctx.elicit("B?", string);
     };
-    return (await Promise.all([ctx.elicit("A?", string), second(), ctx.roots({ key: "places" })])).map((it) => JSON.stringify(it)).join(" ");
+    const answers = await Promise.all([ctx.elicit("A?", string), second(), ctx.roots({ key: "places" })]);
+    return answers.map((answer) => JSON.stringify(answer)).join(" ");
   });
   app.tool("ask", {}, async (_, ctx) => {
     const [name, said] = await ctx.ask(ask.elicit("Name?", string, { key: "name" }), ask.sample("Say hi."));

@@ -56,7 +56,7 @@ async def work(client: Any, numbers: Any) -> None:
         if number % 100 == 0:
             print(number, flush=True)
             if len(urls) > 1:
-                report["lists"].append([it.name for it in await client.list_tools()])
+                report["lists"].append([tool.name for tool in await client.list_tools()])
         if number in (WARM, calls - 1):
             report["memory"].append(memory())
 

@@ -52,7 +52,7 @@ def main():
 def run(command, cwd=OUT, check=True):
     """Runs a command that must succeed, and returns its exit status."""
     environment = {**os.environ, "NODE_MODULES": str(APP / "node_modules")}
-    return subprocess.run([str(it) for it in command], cwd=cwd, env=environment, check=check).returncode
+    return subprocess.run([str(word) for word in command], cwd=cwd, env=environment, check=check).returncode
 
 
 if __name__ == "__main__":

@@ -89,19 +89,22 @@ def test_the_installed_package_is_tested():
 
 
 def test_the_packages_are_small():
-    assert sum(it.file_size for it in wheel().infolist() if not it.filename.endswith(WHEEL_COMMAND)) <= MAX_LIBRARY
-    assert sum(it.size for it in tarball().getmembers() if it.name != NPM_COMMAND) <= MAX_LIBRARY
+    assert (
+        sum(member.file_size for member in wheel().infolist() if not member.filename.endswith(WHEEL_COMMAND))
+        <= MAX_LIBRARY
+    )
+    assert sum(member.size for member in tarball().getmembers() if member.name != NPM_COMMAND) <= MAX_LIBRARY
     assert max(path.stat().st_size for path in [*OUT.glob("*.whl"), *OUT.glob("*.tgz")]) <= MAX_DOWNLOAD
 
 
 def test_both_packages_have_the_same_small_command():
-    (script,) = [it for it in wheel().infolist() if it.filename.endswith(WHEEL_COMMAND)]
+    (script,) = [member for member in wheel().infolist() if member.filename.endswith(WHEEL_COMMAND)]
     assert 0 < script.file_size <= MAX_COMMAND
     assert wheel().read(script) == tarball().extractfile(NPM_COMMAND).read()
 
 
 def test_the_other_tests_have_run_the_files_of_the_packages():
-    (script,) = [it for it in wheel().infolist() if it.filename.endswith(WHEEL_COMMAND)]
+    (script,) = [member for member in wheel().infolist() if member.filename.endswith(WHEEL_COMMAND)]
     assert wheel().read(script) == (ROOT / "target/release/gudgeon").read_bytes()
     (installed,) = ROOT.glob(".venv/lib/python*/site-packages/gudgeon")
     different = [
@@ -121,11 +124,11 @@ def test_the_other_tests_have_run_the_files_of_the_packages():
 def test_the_wheel_is_typed_and_holds_no_tests():
     names = wheel().namelist()
     assert "gudgeon/py.typed" in names and "gudgeon/_native.pyi" in names
-    assert [it for it in names if not it.startswith(("gudgeon/", "gudgeon-"))] == []
+    assert [name for name in names if not name.startswith(("gudgeon/", "gudgeon-"))] == []
 
 
 def test_the_record_of_the_wheel_lists_each_file_once():
-    (record,) = [it for it in wheel().namelist() if it.endswith(".dist-info/RECORD")]
+    (record,) = [name for name in wheel().namelist() if name.endswith(".dist-info/RECORD")]
     listed = [line.split(",")[0] for line in wheel().read(record).decode().splitlines()]
     assert sorted(listed) == sorted(wheel().namelist())
 
@@ -144,9 +147,9 @@ def test_the_npm_package_says_which_platforms_it_runs_on():
 @pytest.mark.parametrize("pattern", ["_native*.so", "**/*.node", "bin/gudgeon"])
 def test_compiled_code_contains_no_path_of_the_machine_that_built_it(pattern):
     folders = [Path(gudgeon.__file__).parent, MODULES / "gudgeon"]
-    (library,) = [it for folder in folders for it in folder.glob(pattern)]
+    (library,) = [path for folder in folders for path in folder.glob(pattern)]
     content = library.read_bytes()
-    found = {it for it in (f"{ROOT}/", f"{Path.home()}/", "/.cargo/", "/.rustup/") if it.encode() in content}
+    found = {path for path in (f"{ROOT}/", f"{Path.home()}/", "/.cargo/", "/.rustup/") if path.encode() in content}
     assert found == set()
 
 

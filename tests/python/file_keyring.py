@@ -36,7 +36,7 @@ class FileKeyring(KeyringBackend):
     @staticmethod
     def entries() -> list[tuple[str, str]]:
         """Returns the services and names of all entries."""
-        return [tuple(json.loads(bytes.fromhex(it.stem))) for it in Path(os.environ[FOLDER]).glob("*.entry")]
+        return [tuple(json.loads(bytes.fromhex(path.stem))) for path in Path(os.environ[FOLDER]).glob("*.entry")]
 
     @staticmethod
     def _path(service: str, username: str) -> Path:

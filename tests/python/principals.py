@@ -41,7 +41,9 @@ async def entering(app: Server[Any], way: str, *users: str, **options: Any) -> A
         if where == "ws":
             url = url.replace("http", "ws")
         url += "/sse" if where == "/sse" else "/mcp"
-        clients = [Client(url, revision=revision, headers={"X-User": it} if it else {}, **options) for it in users]
+        clients = [
+            Client(url, revision=revision, headers={"X-User": user} if user else {}, **options) for user in users
+        ]
         for client in clients:
             await client.__aenter__()
         try:

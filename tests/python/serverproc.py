@@ -135,7 +135,7 @@ class ServerProcess:
         """Returns whether the process has not handled a SIGINT yet, where the system tells."""
         status = Path(f"/proc/{self.process.pid}/status")
         pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)$", status.read_text(), re.M) if status.exists() else []
-        return any(int(it, 16) & 1 << (signal.SIGINT - 1) for it in pending)
+        return any(int(mask, 16) & 1 << (signal.SIGINT - 1) for mask in pending)
 
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -184,7 +184,7 @@ async def test_a_websocket_with_much_in_flight_is_answered_in_full() -> None:
 async def test_progress_of_an_async_handler_is_streamed() -> None:
     seen: list[float] = []
     async with hosted(shelf().asgi()) as url, Client(url) as client:
-        await client.call_tool("loop_of", on_progress=lambda it: seen.append(it.progress))
+        await client.call_tool("loop_of", on_progress=lambda step: seen.append(step.progress))
     assert seen == [1]
 
 
@@ -198,9 +198,9 @@ async def test_a_slow_def_stalls_neither_the_loop_nor_others(era: str) -> None:
             while not app.blocked:  # type: ignore[attr-defined]
                 await asyncio.sleep(0.005)
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
-        assert not any(it.done() for it in slow)
+        assert not any(task.done() for task in slow)
         app.gate.set()  # type: ignore[attr-defined]
-        assert [(await it).text for it in slow] == ["open"] * 4
+        assert [(await task).text for task in slow] == ["open"] * 4
 
 
 # ── the letter of ASGI ───────────────────────────────────────────────────────────────────────────────

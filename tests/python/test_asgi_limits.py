@@ -197,7 +197,7 @@ async def test_a_check_that_takes_long_does_not_hold_up_the_loop(length: int) ->
     # They come to the server first, in this turn of the loop.
     await asyncio.sleep(0)
     assert (await answer(asgi, "add", {"a": 1, "b": 2}))[1]["result"]["content"][0]["text"] == "3"
-    assert not all(it.done() for it in slow), "a call waited for the checks of others"
+    assert not all(task.done() for task in slow), "a call waited for the checks of others"
     for _, said in await asyncio.gather(*slow):
         assert "takes too many steps" in json.dumps(said)
     await app.aclose()

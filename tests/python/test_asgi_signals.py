@@ -91,7 +91,12 @@ def test_the_lifespan_is_left(hosted: Hosted, number: int) -> None:
 
     asyncio.run(use())
     status = hosted.end(number)
-    assert sorted(it for it in hosted.noted() if it != "waiting") == ["a entered", "a left", "b entered", "b left"]
+    assert sorted(note for note in hosted.noted() if note != "waiting") == [
+        "a entered",
+        "a left",
+        "b entered",
+        "b left",
+    ]
     if number == signal.SIGTERM:
         assert status == -signal.SIGTERM, "uvicorn ends as it would without the mount"
 

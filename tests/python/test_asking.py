@@ -80,7 +80,7 @@ def explicit(ctx: SyncContext) -> str | ask.Question[Any]:
 @app.tool
 async def explicit_many(ctx: Context) -> str | list[ask.Question[Any]]:
     both = [ask.elicit("A?", str), ask.elicit("B?", str)]
-    answers = [ctx.answer(it) for it in both]
+    answers = [ctx.answer(question) for question in both]
     return both if None in answers else " ".join(map(str, answers))
 
 
@@ -284,7 +284,7 @@ def test_a_waiting_handler_stalls_nobody() -> None:
             await asyncio.wait_for(all_ask.wait(), 60)
             assert (await asyncio.wait_for(connected.call_tool("quick"), 60)).text == "quick"
             release.set()
-            assert [it.data for it in await asyncio.gather(*waiting)] == [True] * 3
+            assert [result.data for result in await asyncio.gather(*waiting)] == [True] * 3
 
     asyncio.run(main())
 

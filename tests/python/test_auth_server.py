@@ -259,11 +259,11 @@ async def test_a_server_may_hide_what_a_caller_has_no_scopes_for() -> None:
 
     async with at("listen", app) as url:
         async with Client(url, headers=dict([bearer("a")])) as client:
-            assert [it.name for it in await client.list_tools()] == ["who"]
+            assert [tool.name for tool in await client.list_tools()] == ["who"]
             with pytest.raises(McpError, match="Unknown tool: write"):
                 await client.call_tool("write")
         async with Client(url, headers=dict([bearer("b")])) as client:
-            assert [it.name for it in await client.list_tools()] == ["who", "write"]
+            assert [tool.name for tool in await client.list_tools()] == ["who", "write"]
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -169,7 +169,7 @@ def test_id_in_flight(server: str) -> None:
 def test_batch_of_too_many(server: str) -> None:
     with opened(server, revision="2025-03-26") as peer:
         replies = peer.ask([request(id, "ping") for id in range(1000)])
-        assert [it["id"] for it in replies] == list(range(1000))
+        assert [reply["id"] for reply in replies] == list(range(1000))
         assert peer.ask([request(id, "ping") for id in range(1001)])["error"]["code"] == -32600
 
 
@@ -260,7 +260,7 @@ def test_small_requests_to_a_client_that_does_not_read(server: str) -> None:
     with opened(server) as peer:
         peer.write(b"".join(json.dumps(call(id, "add", a=id, b=1)).encode() + b"\n" for id in range(5_000)))
         replies = [peer.receive() for _ in range(5_000)]
-        assert {it["id"]: it["result"]["structuredContent"]["result"] for it in replies} == {
+        assert {reply["id"]: reply["result"]["structuredContent"]["result"] for reply in replies} == {
             id: id + 1 for id in range(5_000)
         }
 

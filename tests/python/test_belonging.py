@@ -152,17 +152,17 @@ async def test_who_sees_an_offer_is_asked_by_who_asks() -> None:
     house.mount("t", app)
     for asgi, prefix in ((app.asgi(principal=whom), ""), (house.asgi(principal=whom), "t_")):
         listed = await ask(asgi, "tools/list", {}, ADA)
-        tools = [it["name"] for it in listed["tools"]]
+        tools = [tool["name"] for tool in listed["tools"]]
         cursor = listed.get("nextCursor")
         assert (cursor is not None) == (prefix != ""), "one server has pages"
         if cursor:
             following = await ask(asgi, "tools/list", {"cursor": cursor}, ADA)
-            tools += [it["name"] for it in following["tools"]]
+            tools += [tool["name"] for tool in following["tools"]]
             with_hers = await ask(asgi, "tools/list", {"cursor": cursor}, BOB)
             assert with_hers["tools"] == [], "a cursor is a place, not a pass"
         assert tools == [f"{prefix}add", f"{prefix}drop"]
         for who in (BOB, None):
-            assert [it["name"] for it in (await ask(asgi, "tools/list", {}, who))["tools"]] == [f"{prefix}add"]
+            assert [tool["name"] for tool in (await ask(asgi, "tools/list", {}, who))["tools"]] == [f"{prefix}add"]
         assert listed["cacheScope"] == "private"
         said = await ask(asgi, "tools/call", {"name": f"{prefix}drop"}, ADA)
         assert said["content"][0]["text"] == "dropped by ada"
@@ -183,7 +183,7 @@ async def test_who_sees_an_offer_is_asked_by_who_asks() -> None:
             with pytest.raises(ProtocolError, match=message):
                 await ask(asgi, method, params, who)
     is_open[0] = False
-    assert [it["name"] for it in (await ask(asgi, "tools/list", {}, ADA))["tools"]] == ["add"]
+    assert [tool["name"] for tool in (await ask(asgi, "tools/list", {}, ADA))["tools"]] == ["add"]
     await app.aclose()
     await house.aclose()
 
@@ -220,10 +220,10 @@ async def test_lists_and_updates_are_for_who_sees_them_in_every_era(way: str) ->
     app.tool(lambda: "ok", name="drop", visible=staff)
     app.resource("staff://pay", name="pay", visible=staff)(lambda: "much")
     async with entering(app, way, "ada staff", "bob", "") as (ada, *others):
-        assert [it.name for it in await ada.list_tools()] == ["add", "drop"]
+        assert [tool.name for tool in await ada.list_tools()] == ["add", "drop"]
         async with ada.subscribe("staff://pay") as changes:
             for other in others:
-                assert [it.name for it in await other.list_tools()] == ["add"]
+                assert [tool.name for tool in await other.list_tools()] == ["add"]
                 with pytest.raises(ResourceNotFound):
                     await other.read_resource("staff://pay")
                 with pytest.raises((ResourceNotFound, NotSupported)):

@@ -95,7 +95,7 @@ def test_a_chart_draws_each_cost_in_its_order():
     picture = ElementTree.fromstring(text)
     assert picture.findtext(f"{SVG}title") == "Time of <calls>"
     lines = picture.findall(f"{SVG}polyline")
-    points = [[tuple(map(float, it.split(","))) for it in one.get("points").split()] for one in lines]
+    points = [[tuple(map(float, pair.split(","))) for pair in one.get("points").split()] for one in lines]
     assert [len(one) for one in points] == [5, 4]  # logarithms have no place for the cost of nothing
     for one in points:
         assert [x for x, _ in one] == sorted(x for x, _ in one)
@@ -103,7 +103,7 @@ def test_a_chart_draws_each_cost_in_its_order():
     # A linear cost is a straight line, and tenfold costs are as far apart everywhere.
     heights = [upper[1] - lower[1] for lower, upper in zip(points[0][1:], points[1], strict=True)]
     assert heights == pytest.approx([heights[0]] * 4, abs=0.2)
-    labels = [it.text for it in picture.findall(f"{SVG}text")]
+    labels = [label.text for label in picture.findall(f"{SVG}text")]
     assert {"1", "10,000", "tools, logarithmic", "time, logarithmic", "Python", "Node", "1 ms"} <= set(labels)
 
 
@@ -115,5 +115,7 @@ def test_a_chart_of_nothing_is_refused():
 def test_labels_of_lines_that_end_together_do_not_overlap():
     same = [Series(TIME, name, [1, 10], [1e-3, 2e-3]) for name in ("Python", "Node", "Rust")]
     picture = ElementTree.fromstring(chart(same))
-    heights = [float(it.get("y")) for it in picture.findall(f"{SVG}text") if it.text in ("Python", "Node", "Rust")]
+    heights = [
+        float(label.get("y")) for label in picture.findall(f"{SVG}text") if label.text in ("Python", "Node", "Rust")
+    ]
     assert min(abs(one - other) for at, one in enumerate(heights) for other in heights[:at]) >= 14

@@ -357,7 +357,9 @@ def test_a_form_without_fields_takes_consent(era: str) -> None:
 @pytest.mark.parametrize("era", ASKING)
 def test_an_invalid_sampling_answer_is_reported(era: str) -> None:
     for given, shape in ((None, "nothing"), (5, "a number")):
-        with SyncClient(app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, it=given: it) as client:
+        with SyncClient(
+            app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, answer=given: answer
+        ) as client:
             with pytest.raises(McpError, match=f"on_sample must return a string, content, .* not {shape}"):
                 client.call_tool("greet")
 

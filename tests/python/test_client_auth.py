@@ -191,7 +191,7 @@ def test_a_user_signs_in(protected: Any, tmp_path: Any) -> None:
     assert protected.forms[-1]["grant_type"] == ["authorization_code"]
     store = Store()
     assert call(protected, OAuth(on_redirect=agree, store=store)) == "done"
-    assert len(store.records) == 2 and all(json.loads(it)["version"] == 1 for it in store.records.values())
+    assert len(store.records) == 2 and all(json.loads(record)["version"] == 1 for record in store.records.values())
     before = len(protected.forms)
     # The stored token needs no user.
     assert call(protected, OAuth(store=store)) == "done"

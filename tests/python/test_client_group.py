@@ -36,10 +36,10 @@ async def test_one_that_fails_leaves_the_others():
         assert [tool.name for tool in await group.list_tools()] == ["a_who", "a_b_who"]
         assert (await group.call_tool("a_who")).text == "a"
         assert (await group.call_tool("a_b_who")).text == "ab"
-        assert [it.uri for it in await group.list_resources()] == ["a://about", "ab://about"]
+        assert [resource.uri for resource in await group.list_resources()] == ["a://about", "ab://about"]
         assert (await group.read_resource("ab://about")).text == "about ab"
         assert (await group.read_resource("a://about", server="a")).text == "about a"
-        assert [it.name for it in await group.list_prompts()] == ["a_greet", "a_b_greet"]
+        assert [prompt.name for prompt in await group.list_prompts()] == ["a_greet", "a_b_greet"]
         assert (await group.get_prompt("a_b_greet")).messages[0].text == "hello ab"
         assert await group.list_resource_templates() == []
         assert set(group.clients) == {"a", "a_b"} and group.clients["a"].server.name == "a"
@@ -94,14 +94,18 @@ def asking(name):
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 async def test_callbacks_get_the_name_of_the_asking_server(era):
-    options = {"on_elicit": lambda it: it.server, "on_sample": lambda it: it.server, "revision": era}
+    options = {
+        "on_elicit": lambda request: request.server,
+        "on_sample": lambda request: request.server,
+        "revision": era,
+    }
     async with ClientGroup({"a": asking("x"), "b": asking("x")}, **options) as group:
         assert (await group.call_tool("a_ask")).text == "a, a"
         assert (await group.call_tool("b_ask")).text == "b, b"
     with SyncClientGroup({"a": asking("x")}, **options) as group:
         assert group.call_tool("a_ask").text == "a, a"
     with SyncClient(
-        asking("x"), **{**options, "on_elicit": lambda it: str(it.server), "on_sample": lambda _: "-"}
+        asking("x"), **{**options, "on_elicit": lambda request: str(request.server), "on_sample": lambda _: "-"}
     ) as one:
         assert one.call_tool("ask").text == "None, -"
 
@@ -123,8 +127,8 @@ def changing(name):
 async def test_logs_and_changes_name_their_server(era):
     told, changed = [], asyncio.Event()
     options = {
-        "on_log": lambda it: told.append((it.server, it.data)),
-        "on_list_changed": lambda it: (told.append((it.server, it.kind)), changed.set()),
+        "on_log": lambda message: told.append((message.server, message.data)),
+        "on_list_changed": lambda change: (told.append((change.server, change.kind)), changed.set()),
         "revision": era,
     }
     async with ClientGroup({"a": changing("x"), "b": changing("y")}, **options) as group:
@@ -321,18 +325,18 @@ while len(list(folder.glob("ended *"))) < count:
 
 def patient(folder):
     names = ["a", "b", "c"]
-    return {it: [sys.executable, "-c", PATIENT, str(folder), it, str(len(names))] for it in names}
+    return {name: [sys.executable, "-c", PATIENT, str(folder), name, str(len(names))] for name in names}
 
 
 @pytest.mark.io
 async def test_a_group_closes_its_clients_at_the_same_time(tmp_path):
     async with ClientGroup(patient(tmp_path), revision="2025-11-25") as group:
         assert len(group.clients) == 3
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]
 
 
 @pytest.mark.io
 def test_a_blocking_group_closes_its_clients_at_the_same_time(tmp_path):
     with SyncClientGroup(patient(tmp_path), revision="2025-11-25") as group:
         assert len(group.clients) == 3
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["ended a", "ended b", "ended c"]

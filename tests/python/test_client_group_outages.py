@@ -61,7 +61,7 @@ async def test_a_server_that_starts_later_joins_the_group():
                     await asyncio.sleep(0.01)
             assert group.clients["late"].server.name == "late" and reached == ["late"]
             assert not group.errors
-            assert [it.name for it in await group.list_tools()] == ["a_who", "late_who"]
+            assert [tool.name for tool in await group.list_tools()] == ["a_who", "late_who"]
             assert (await group.read_resource("late://about")).text == "late"
 
 
@@ -91,13 +91,13 @@ async def test_a_server_that_dies_is_left_out_of_lists_until_it_is_back():
     at = url(reserve_port())
     async with shelf("b").listen(at):
         group = await ClientGroup({"a": shelf("a"), "b": at}, retry="never").__aenter__()
-        assert [it.name for it in await group.list_tools()] == ["a_who", "b_who"]
-    assert [it.name for it in await group.list_tools()] == ["a_who"]
-    assert [it.uri for it in await group.list_resources()] == ["a://about"]
+        assert [tool.name for tool in await group.list_tools()] == ["a_who", "b_who"]
+    assert [tool.name for tool in await group.list_tools()] == ["a_who"]
+    assert [resource.uri for resource in await group.list_resources()] == ["a://about"]
     assert list(group.errors) == ["b"]
     assert (await group.call_tool("a_who")).text == "a"
     async with shelf("b").listen(at):
-        assert [it.name for it in await group.list_tools()] == ["a_who", "b_who"]
+        assert [tool.name for tool in await group.list_tools()] == ["a_who", "b_who"]
         assert not group.errors
     await group.__aexit__()
 
@@ -193,7 +193,7 @@ def asking():
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
 def test_questions_are_answered_while_a_blocking_group_reads(era):
-    options = {"on_elicit": lambda it: it.server, "revision": era, "timeout": 60}
+    options = {"on_elicit": lambda request: request.server, "revision": era, "timeout": 60}
     with SyncClientGroup({"a": shelf("a"), "b": asking()}, **options) as group:
         assert group.read_resource("ask://x").text == "x: b"
         assert group.clients["b"].read_resource("ask://y").text == "y: b"

@@ -50,7 +50,7 @@ def test_async_and_many_at_once():
             return await asyncio.gather(*(client.call_tool("echo") for _ in range(20)))
 
     with Mock(is_modern=False) as mock:
-        assert [it.text for it in asyncio.run(main(mock.url))] == ["done"] * 20
+        assert [result.text for result in asyncio.run(main(mock.url))] == ["done"] * 20
 
 
 @pytest.mark.io

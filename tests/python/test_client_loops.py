@@ -277,15 +277,17 @@ def test_a_call_of_a_loop_that_was_closed_is_cancelled(program: Path, revision: 
     assert within(60, client.call_tool("count")).data == 2
     assert within(60, client.call_tool("sure", {"call": 2})).data is True
     # The question of a call that is cancelled before it asks may be on its way to the next loop.
-    assert [it for it in asked if it[1] == "Call 2: sure?"] == [(False, "Call 2: sure?")]
-    assert not is_asked or [it for it in asked if it[1] == "Call 1: sure?"] == [(True, "Call 1: sure?")]
+    assert [question for question in asked if question[1] == "Call 2: sure?"] == [(False, "Call 2: sure?")]
+    assert not is_asked or [question for question in asked if question[1] == "Call 1: sure?"] == [
+        (True, "Call 1: sure?")
+    ]
     within(60, client.close())
 
 
 @pytest.mark.io
 def test_a_second_run_goes_on_with_a_process(program: Path) -> None:
     logs: list[str] = []
-    client = Client(program, on_elicit=lambda it: True, on_log=lambda it: logs.append(it.data))
+    client = Client(program, on_elicit=lambda _: True, on_log=lambda message: logs.append(message.data))
 
     async def sure() -> Any:
         return (await client.call_tool("sure")).data

@@ -115,9 +115,9 @@ async def test_everything_in_every_revision(app, era):
         assert isinstance(page, Page) and len(page.items) == 2 and page.next_cursor
         again = await client.list_tools_page(page.next_cursor)
         assert again.items[0].name == "say"
-        assert [it.uri for it in await client.list_resources()] == ["shelf://about"]
-        assert [it.uri_template for it in await client.list_resource_templates()] == ["shelf://books/{id}"]
-        assert [it.name for it in await client.list_prompts()] == ["review"]
+        assert [resource.uri for resource in await client.list_resources()] == ["shelf://about"]
+        assert [template.uri_template for template in await client.list_resource_templates()] == ["shelf://books/{id}"]
+        assert [prompt.name for prompt in await client.list_prompts()] == ["review"]
         typed = await client.call_tool("add", {"a": 1, "b": 2}, returns=int)
         assert typed.data == 3
         assert (await client.call_tool("find", {"id": 1}, returns=Book)).data == Book(1, "Dune")
@@ -242,14 +242,14 @@ async def test_cancelling_the_task_cancels_the_request(app):
 async def test_many_calls_at_once(app):
     async with Client(app) as client:
         results = await asyncio.gather(*(client.call_tool("add", {"a": n, "b": 1}) for n in range(1000)))
-    assert [it.data for it in results] == [n + 1 for n in range(1000)]
+    assert [result.data for result in results] == [n + 1 for n in range(1000)]
 
 
 async def test_logs_reach_the_callback(app):
     logs = []
     async with Client(app, on_log=logs.append) as client:
         await client.call_tool("log")
-    assert [(it.level, it.data) for it in logs] == [("warning", "careful")]
+    assert [(message.level, message.data) for message in logs] == [("warning", "careful")]
 
 
 async def test_a_calls_own_on_progress_comes_before_the_clients(app):
@@ -257,7 +257,7 @@ async def test_a_calls_own_on_progress_comes_before_the_clients(app):
     async with Client(app, on_progress=seen.append) as client:
         await client.call_tool("steps", {"n": 2})
         await client.call_tool("steps", {"n": 1}, on_progress=lambda step: None)
-    assert [it.progress for it in seen] == [1, 2]
+    assert [step.progress for step in seen] == [1, 2]
 
 
 async def test_meta_goes_along(app):
@@ -297,7 +297,7 @@ def test_two_loops_in_two_threads(app):
         async def main():
             async with Client(app) as client:
                 calls = (client.call_tool("add", {"a": n, "b": 0}) for n in range(50))
-                results[name] = sum([it.data for it in await asyncio.gather(*calls)])
+                results[name] = sum([result.data for result in await asyncio.gather(*calls)])
 
         asyncio.run(main())
 

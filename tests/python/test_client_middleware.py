@@ -74,9 +74,9 @@ def test_a_blocking_client_runs_functions(era):
         assert client.call_tool("add", {"a": 1, "b": 2}).data == 3
         assert len(client.list_prompts()) == 1
         steps: list[float] = []
-        assert client.call_tool("slow", on_progress=lambda it: steps.append(it.progress)).data == "done"
+        assert client.call_tool("slow", on_progress=lambda step: steps.append(step.progress)).data == "done"
         assert steps == [1, 2, 3]
-    assert log.seen == [(it, "ada") for it in ("tools/call", "prompts/list", "tools/call")]
+    assert log.seen == [(method, "ada") for method in ("tools/call", "prompts/list", "tools/call")]
 
 
 async def test_params_and_results_can_be_changed_answered_and_sent_again():
@@ -85,7 +85,7 @@ async def test_params_and_results_can_be_changed_answered_and_sent_again():
     async def change(request: ClientRequest, next: Any) -> Any:
         if request.method == "tools/list":
             result = await next(request)
-            return {**result, "tools": [it for it in result["tools"] if it["name"] == "add"]}
+            return {**result, "tools": [tool for tool in result["tools"] if tool["name"] == "add"]}
         if request.params["name"] == "answered":
             return {"content": [{"type": "text", "text": "answered"}]}
         arguments = {**request.params["arguments"], "b": 10**15}
@@ -96,7 +96,7 @@ async def test_params_and_results_can_be_changed_answered_and_sent_again():
         return result
 
     async with Client(shelf(), middleware=[change]) as client:
-        assert [it.name for it in await client.list_tools()] == ["add"]
+        assert [tool.name for tool in await client.list_tools()] == ["add"]
         assert (await client.call_tool("answered")).text == "answered"
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 10**15 + 1
     assert len(attempts) == 3
@@ -181,12 +181,12 @@ async def test_a_group_runs_the_middleware_of_its_clients():
         assert len(await group.list_tools()) == 6
         assert (await group.call_tool("a_add", {"a": 1, "b": 2})).data == 3
         assert (await group.read_resource("shelf://about", server="b")).text == "two books"
-    assert [it for it, _ in log.seen] == ["tools/list", "tools/list", "tools/call", "resources/read"]
+    assert [method for method, _ in log.seen] == ["tools/list", "tools/list", "tools/call", "resources/read"]
     blocking = Log()
     with SyncClientGroup({"a": shelf()}, middleware=[blocking.sync]) as group:
         assert len(group.list_tools()) == 3
         assert group.call_tool("a_add", {"a": 1, "b": 2}).data == 3
-    assert [it for it, _ in blocking.seen] == ["tools/list", "tools/call"]
+    assert [method for method, _ in blocking.seen] == ["tools/list", "tools/call"]
 
 
 async def test_wrong_middleware_is_named():

@@ -16,13 +16,13 @@ def steps_of(prompts):
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
 def test_other_tasks_run_between_the_slices_of_a_list(count):
-    steps = steps_of([{"name": str(it)} for it in range(count)])
+    steps = steps_of([{"name": str(number)} for number in range(count)])
     pauses = 0
     with pytest.raises(StopIteration) as end:
         while True:
             assert next(steps) is PAUSE
             pauses += 1
-    assert [it.name for it in end.value.value] == [str(it) for it in range(count)]
+    assert [prompt.name for prompt in end.value.value] == [str(number) for number in range(count)]
     assert pauses == max(0, -(-count // SLICE) - 1)
 
 

@@ -189,7 +189,7 @@ def test_a_server_that_left_meanwhile_is_restarted_before_the_call():
     command = Command(sys.executable, FAKE, "legacy", restart=True)
     with SyncClient(command, on_reconnect=back.append) as client:
         pid = int(client.call_tool("pid", {}).text)
-        pipes = {os.readlink(f"/proc/{pid}/fd/{it}") for it in (0, 1)}
+        pipes = {os.readlink(f"/proc/{pid}/fd/{descriptor}") for descriptor in (0, 1)}
         assert pipes <= open_files()
         os.kill(pid, signal.SIGKILL)
         # Until the client has noticed its end, and closed its ends of the pipes.
@@ -326,8 +326,8 @@ async def test_a_cancelled_task_tells_the_server(tmp_path):
             await call
         assert (await client.call_tool("count", {})).text == "1"
     frames = [json.loads(line) for line in log.read_text().splitlines()]
-    call_id = next(it["id"] for it in frames if it.get("params", {}).get("name") == "slow")
-    cancelled = next(it for it in frames if it["method"] == "notifications/cancelled")
+    call_id = next(frame["id"] for frame in frames if frame.get("params", {}).get("name") == "slow")
+    cancelled = next(frame for frame in frames if frame["method"] == "notifications/cancelled")
     assert cancelled["params"]["requestId"] == call_id
 
 
@@ -394,11 +394,11 @@ async def test_changes_are_notified():
         async with client.subscribe("fake://a", tools=True) as changes:
             await client.call_tool("change", {})
             seen = [await anext(changes), await anext(changes)]
-        assert [(it.kind, it.uri) for it in seen] == [("tools", None), ("updated", "fake://a")]
+        assert [(change.kind, change.uri) for change in seen] == [("tools", None), ("updated", "fake://a")]
         with pytest.raises(NotSupported, match=r"prompts\.listChanged"):
             async with client.subscribe(prompts=True):
                 pass
-    assert [it.kind for it in changed] == ["tools"]
+    assert [change.kind for change in changed] == ["tools"]
     with pytest.raises(ValueError):
         client.subscribe()
 

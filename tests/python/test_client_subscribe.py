@@ -87,7 +87,7 @@ async def test_the_callback_for_lists_serves_every_era(era):
 
 async def test_what_waits_is_merged_and_nothing_is_lost():
     app, changed = shelf(), []
-    async with Client(app, on_list_changed=lambda it: changed.append(it.kind)) as client:
+    async with Client(app, on_list_changed=lambda change: changed.append(change.kind)) as client:
         async with client.subscribe(ABOUT, "shelf://other", tools=True) as changes:
             for _ in range(5_000):
                 app.notify_updated(ABOUT)
@@ -109,7 +109,7 @@ async def test_what_waits_is_merged_and_nothing_is_lost():
 
 def test_a_list_that_changes_again_before_anybody_looks_has_changed_once():
     app, changed = shelf(), []
-    options = {"revision": "2025-11-25", "on_list_changed": lambda it: changed.append(it.kind)}
+    options = {"revision": "2025-11-25", "on_list_changed": lambda change: changed.append(change.kind)}
     with SyncClient(app, **options) as client, client.subscribe(tools=True) as changes:
         for n in range(100):
             app.tools.enable("tidy") if n % 2 else app.tools.disable("tidy")
@@ -147,7 +147,7 @@ def test_a_client_that_another_thread_closes_ends_its_iterations():
 @pytest.mark.io
 async def test_a_graceful_end_is_the_end():
     async with Client(listening("ends")) as client, client.subscribe("a://b") as changes:
-        assert [plain(it) async for it in changes] == [("updated", "a://b")]
+        assert [plain(change) async for change in changes] == [("updated", "a://b")]
 
 
 @pytest.mark.io

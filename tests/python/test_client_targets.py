@@ -127,8 +127,8 @@ def test_nothing_that_shows_a_client_shows_secrets():
     client = Client("https://host/mcp?key=s3cret", headers={"Authorization": "s3cret"})
     command = Command("npx", env={"TOKEN": "s3cret"})
     core = client._core
-    for it in (client, command, Client(command), core, core.options, core.place, core.native):
-        assert "s3cret" not in repr(it)
+    for value in (client, command, Client(command), core, core.options, core.place, core.native):
+        assert "s3cret" not in repr(value)
     with pytest.raises(TypeError) as caught:
         Command("npx", env={b"TOKEN": "s3cret"})
     assert "s3cret" not in str(caught.value)

@@ -94,7 +94,7 @@ async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
             with contextlib.suppress(CallTimeout):
                 await client.call_tool("count", {"n": n}, timeout=1)
     said = [json.loads(line[2:]) for line in path.read_text().splitlines() if line[0] == ">"]
-    asked = [it["params"]["arguments"]["n"] for it in said if it.get("method") == "tools/call"]
+    asked = [message["params"]["arguments"]["n"] for message in said if message.get("method") == "tools/call"]
     assert asked == list(range(12))
     assert set(asked) - set(runs), "no request was lost"
     assert len(runs) > len(set(runs)), "no request came twice"

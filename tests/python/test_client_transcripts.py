@@ -61,14 +61,16 @@ class Player:
                 )
                 return (await self.client.connect()).revision
             case "list_tools":
-                return [[it.name, it.input_schema] for it in await self.client.list_tools()]
+                return [[tool.name, tool.input_schema] for tool in await self.client.list_tools()]
             case "list_resources":
-                return [[it.uri, it.name] for it in await self.client.list_resources()]
+                return [[resource.uri, resource.name] for resource in await self.client.list_resources()]
             case "list_resource_templates":
-                return [[it.uri_template, it.name] for it in await self.client.list_resource_templates()]
+                return [
+                    [template.uri_template, template.name] for template in await self.client.list_resource_templates()
+                ]
             case "list_prompts":
                 prompts = await self.client.list_prompts()
-                return [[it.name, [[arg.name, arg.required] for arg in it.arguments]] for it in prompts]
+                return [[prompt.name, [[arg.name, arg.required] for arg in prompt.arguments]] for prompt in prompts]
             case "call_tool":
                 called = await self.client.call_tool(
                     given["name"],
@@ -78,10 +80,10 @@ class Player:
                 )
                 return [called.data, called.is_error]
             case "read_resource":
-                return [it.text for it in (await self.client.read_resource(given)).contents]
+                return [content.text for content in (await self.client.read_resource(given)).contents]
             case "get_prompt":
                 prompt = await self.client.get_prompt(given["name"], given.get("arguments"))
-                return [[it.role, it.text] for it in prompt.messages]
+                return [[message.role, message.text] for message in prompt.messages]
             case "ping":
                 return await self.client.ping() >= 0
             case "set_roots":
@@ -122,7 +124,7 @@ class Player:
             task.cancel()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda it: it.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 async def test_transcript(path: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     player = Player(header(lines, "revision"))

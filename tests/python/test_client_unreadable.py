@@ -61,7 +61,7 @@ class Scripted:
             self.asked = request["id"]
             for message_before in self.before:
                 self.say(message_before)
-            if any('"id"' in it for it in self.before):
+            if any('"id"' in text for text in self.before):
                 return None
             reply = self.reply
         else:
@@ -184,7 +184,7 @@ def test_a_log_message_does_not_disturb_a_blocking_call(name: str, caplog: pytes
     server = Scripted(before=(notice(UNREADABLE[name]), notice(UNREADABLE[name]), notice('"fine"')))
     with blocking(server, on_log=logged.append) as client:
         assert client.call_tool("any").text == "right"
-    assert [it.data for it in logged] == ["fine"]
+    assert [message.data for message in logged] == ["fine"]
     check_warning(caplog)
 
 
@@ -196,13 +196,17 @@ async def test_a_log_message_does_not_disturb_a_loop(name: str, caplog: pytest.L
     server = Scripted(before=(notice(UNREADABLE[name]), notice(UNREADABLE[name]), notice('"fine"')))
     async with looping(server, on_log=logged.append) as client:
         assert (await client.call_tool("any")).text == "right"
-    assert [it.data for it in logged] == ["fine"] and not failures
+    assert [message.data for message in logged] == ["fine"] and not failures
     check_warning(caplog)
 
 
 def check_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Checks that the first message that was dropped was logged, and the second was not."""
-    warnings = [it.getMessage() for it in caplog.records if it.levelno >= logging.WARNING and it.name == "gudgeon"]
+    warnings = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno >= logging.WARNING and record.name == "gudgeon"
+    ]
     assert len(warnings) == 1 and "a log message is dropped: the message is invalid" in warnings[0]
 
 
@@ -219,7 +223,7 @@ async def test_a_question_is_refused(face: str, caplog: pytest.LogCaptureFixture
     else:
         await asyncio.to_thread(ask_blocking, server)
     assert "error" in server.refusals[0]
-    assert not [it for it in caplog.records if it.exc_info], "it is not a failure of the callback"
+    assert not [record for record in caplog.records if record.exc_info], "it is not a failure of the callback"
 
 
 def ask_blocking(server: Scripted) -> None:
@@ -246,7 +250,7 @@ def test_bytes_that_are_not_base64_fail_when_they_are_read() -> None:
             _ = image.data
     with pytest.raises(McpError, match=r"EmbeddedResource\.blob.*base64"):
         _ = embedded.blob  # type: ignore[union-attr]
-    assert [it.data for it in others] == [b"\x00\x01", b"\xfb\xff"]  # type: ignore[union-attr]
+    assert [block.data for block in others] == [b"\x00\x01", b"\xfb\xff"]  # type: ignore[union-attr]
     assert "base64" in repr(image) and image == image and hash(image) == hash(image)
     # A program that passes the result on sends what it received.
     assert image.to_dict() == content[0] and embedded.to_dict() == blob

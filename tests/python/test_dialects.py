@@ -47,14 +47,14 @@ def test_everything_is_as_in_a_revision(dialect):
             client.call_tool("fail")
         with pytest.raises(McpError, match="nothing"):
             client.call_tool("nothing")
-        assert [it.uri_template for it in client.list_resource_templates()] == ["shelf://items/{id}{?lang}"]
+        assert [template.uri_template for template in client.list_resource_templates()] == ["shelf://items/{id}{?lang}"]
         read = client.read_resource("shelf://items/{id}{?lang}", {"id": 7, "lang": "de"})
         assert '"de"' in read.contents[0].text
         assert '"en"' in client.read_resource("shelf://items/7").contents[0].text
         with pytest.raises(ResourceNotFound):
             client.read_resource("shelf://nothing")
         arguments = client.list_prompts()[0].arguments
-        assert [(it.name, it.required) for it in arguments] == [("name", True), ("style", False)]
+        assert [(argument.name, argument.required) for argument in arguments] == [("name", True), ("style", False)]
         assert client.get_prompt("greet", {"name": "Ada"}).messages[0].content.text == "Greet Ada, warm."
         client.ping()
 

@@ -24,9 +24,9 @@ PUBLIC = {
     if not name.startswith("_")
 }
 OURS = {
-    name: it
-    for name, it in PUBLIC.items()
-    if (inspect.isclass(it) or inspect.isfunction(it)) and it.__module__.startswith("gudgeon")
+    name: value
+    for name, value in PUBLIC.items()
+    if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__.startswith("gudgeon")
 }
 # A method that only converts or that the language calls says nothing that its class does not.
 TOLD_BY_THE_CLASS = {"to_dict", "from_dict"}

@@ -47,10 +47,10 @@ def test_editors_show_the_whole_docstring(tmp_path: Path) -> None:
     with LanguageServer(tmp_path) as server:
         path = server.open(PROGRAM + "".join(f"    {expression}\n" for expression in SHOWN))
         first = PROGRAM.count("\n")
-        for line, (expression, it) in enumerate(SHOWN.items(), first):
+        for line, (expression, documented) in enumerate(SHOWN.items(), first):
             hovered = server.hover(path, line, len(expression) + 3)
-            assert it.__doc__ is not None
-            last = inspect.cleandoc(it.__doc__).splitlines()[-1]
+            assert documented.__doc__ is not None
+            last = inspect.cleandoc(documented.__doc__).splitlines()[-1]
             assert last in hovered, f"hovering over {expression} does not show {last!r} but {hovered!r}"
 
 

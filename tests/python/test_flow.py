@@ -21,7 +21,7 @@ def parsed(lines: list[bytes]) -> list[Any]:
 
 
 def assert_ended(lines: list[Any], id: Any) -> None:
-    assert [(it["id"], it["result"]["resultType"]) for it in lines] == [(id, "complete")]
+    assert [(line["id"], line["result"]["resultType"]) for line in lines] == [(id, "complete")]
     assert lines[0]["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == id
 
 

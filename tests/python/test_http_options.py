@@ -30,7 +30,7 @@ ANYWHERE = "http://127.0.0.1:0/mcp"
         ({"public_url": "example.org"}, ValueError),
         ({"tls": "cert.pem"}, TypeError),
     ],
-    ids=lambda it: next(iter(it)) if isinstance(it, dict) else None,
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_an_invalid_option_is_named(options: dict[str, Any], error: type[Exception]) -> None:
     app = Server("shelf")
@@ -46,7 +46,7 @@ def test_an_invalid_option_is_named(options: dict[str, Any], error: type[Excepti
         {"cors": ["example.org"]},
         {"public_url": "https://[example.org"},
     ],
-    ids=lambda it: next(iter(it)),
+    ids=lambda options: next(iter(options)),
 )
 def test_an_option_that_can_match_nothing_is_named_when_the_asgi_app_is_made(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):

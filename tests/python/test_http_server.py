@@ -118,9 +118,9 @@ async def test_a_slow_def_stalls_nobody(era: str) -> None:
             while not app.blocked:  # type: ignore[attr-defined]
                 await asyncio.sleep(0.005)
         assert (await client.call_tool("quick")).text == "quick"
-        assert not any(it.done() for it in slow)
+        assert not any(task.done() for task in slow)
         app.gate.set()  # type: ignore[attr-defined]
-        assert [(await it).text for it in slow] == ["open"] * 4
+        assert [(await task).text for task in slow] == ["open"] * 4
 
 
 async def test_async_handlers_run_on_the_loop_that_listens() -> None:

@@ -52,7 +52,7 @@ def threads(server: ServerProcess) -> int:
 
 def resident(server: ServerProcess) -> int:
     status = Path(f"/proc/{server.process.pid}/status").read_text()
-    (line,) = [it for it in status.splitlines() if it.startswith("VmRSS")]
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) * 1024
 
 

@@ -31,7 +31,7 @@ async def main():
     auth = OAuth(store=KeyringStore("shelf"), on_redirect=browser)
     async with Client(sys.argv[1], auth=auth) as client:
         said = await asyncio.gather(*(client.call_tool("who") for _ in range(10)))
-        assert {it.text for it in said} == {"user"}
+        assert {result.text for result in said} == {"user"}
 
 asyncio.run(main())
 """
@@ -68,7 +68,7 @@ async def finished(url: str, count: int) -> list[str]:
     """Runs processes that call the server. Returns what they write to standard error."""
     command = [sys.executable, "-c", CALLS, url]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(count)]
-    said = [(await asyncio.to_thread(it.communicate))[1] for it in processes]
+    said = [(await asyncio.to_thread(process.communicate))[1] for process in processes]
     for process, text in zip(processes, said, strict=True):
         assert process.returncode == 0, text
     return said
@@ -79,7 +79,7 @@ async def test_processes_renew_a_token_once(folder: Path) -> None:
     async with AuthorizationServer() as provider, shelf(provider).listen("http://127.0.0.1:0/mcp") as here:
         await signed_in(provider, here.url)
         await finished(here.url, 3)
-        grants = [it.form["grant_type"] for it in provider.requests if it.path == "/token"]
+        grants = [request.form["grant_type"] for request in provider.requests if request.path == "/token"]
         assert grants == ["authorization_code", "refresh_token"]
     locks = folder / "state" / "gudgeon" / "locks"
     (lock,) = locks.iterdir()
@@ -96,7 +96,7 @@ async def test_where_no_lock_can_be_made_the_process_warns_and_renews(
     async with AuthorizationServer() as provider, shelf(provider).listen("http://127.0.0.1:0/mcp") as here:
         await signed_in(provider, here.url)
         (said,) = await finished(here.url, 1)
-        grants = [it.form["grant_type"] for it in provider.requests if it.path == "/token"]
+        grants = [request.form["grant_type"] for request in provider.requests if request.path == "/token"]
         assert grants == ["authorization_code", "refresh_token"]
     assert said.count("processes that share the keyring may renew the same tokens") == 1
     assert "can't be locked" in said and "make the folder writable" in said

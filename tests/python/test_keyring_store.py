@@ -24,7 +24,7 @@ def system() -> Iterator[FakeKeyring]:
 
 @pytest.mark.parametrize("length", [0, 1, 900, 901, 5000])
 async def test_values_of_any_length_last(system: FakeKeyring, length: int) -> None:
-    store, value = KeyringStore("shelf"), bytes(it % 256 for it in range(length))
+    store, value = KeyringStore("shelf"), bytes(number % 256 for number in range(length))
     assert await store.get("a b") is None
     await store.set("a b", b"the former value" * 300)
     await store.set("a b", value)
@@ -45,7 +45,7 @@ async def test_calls_of_the_keyring_do_not_run_on_the_event_loop(system: FakeKey
 
 async def test_a_value_can_be_replaced_while_it_is_read(system: FakeKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers get one value or the other, also when pieces of the former one are gone meanwhile."""
-    store, values = KeyringStore(), [bytes([it]) * 3000 for it in range(2)]
+    store, values = KeyringStore(), [bytes([byte]) * 3000 for byte in range(2)]
     await store.set("a", values[0])
     former = dict(system.entries)
     await store.set("a", values[1])

@@ -148,7 +148,9 @@ def test_nothing_else_is_positional_only() -> None:
                 parameters = inspect.signature(member).parameters.values()
             except (TypeError, ValueError):
                 continue
-            if any(it.kind is it.POSITIONAL_ONLY and it.name != "self" for it in parameters):
+            if any(
+                parameter.kind is parameter.POSITIONAL_ONLY and parameter.name != "self" for parameter in parameters
+            ):
                 found.add(name)
     assert found <= POSITIONAL | {"with_traceback", "add_note", "mro"}
     assert {"step", "info", "tool"} <= found

@@ -58,7 +58,7 @@ def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]
 
 
 @pytest.mark.parametrize("more", ["", ASYNC], ids=["def", "async"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda it: it.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Signals, workers: int) -> None:
     with running(more, f"app.run({ANYWHERE!r}, workers={workers})") as (program, url):

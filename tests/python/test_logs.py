@@ -53,7 +53,7 @@ def test_an_event_has_the_level_the_part_of_the_core_and_its_fields(caplog):
     with caplog.at_level(logging.DEBUG, "gudgeon"):
         with SyncClient(Command(sys.executable, "-c", SERVER), revision="2025-06-18") as client:
             client.ping()
-        found = lambda: [it for it in caplog.records if it.name == "gudgeon.session"]  # noqa: E731
+        found = lambda: [record for record in caplog.records if record.name == "gudgeon.session"]  # noqa: E731
         eventually(found)
     record = found()[0]
     assert record.levelno == logging.WARNING

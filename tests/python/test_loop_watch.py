@@ -142,7 +142,7 @@ def test_a_handler_that_blocks_is_named_once(spins: bool, steps: Steps, warned: 
         for _ in range(2):
             assert client.call_tool("stuck").text == "done"
     # On a busy machine the loop may be stopped for so long inside of another handler, which then is named rightly.
-    (warning,) = (it for it in warned.messages if not it.startswith("tool 'waits'"))
+    (warning,) = (message for message in warned.messages if not message.startswith("tool 'waits'"))
     assert warning.startswith("tool 'stuck': the async def handler blocks the event loop")
     assert "test_loop_watch.py:" in warning and "asyncio.to_thread" in warning
 
@@ -227,7 +227,9 @@ def test_its_thread_ends_with_the_server() -> None:
     others = set(threading.enumerate())
 
     def watching() -> list[threading.Thread]:
-        return [it for it in threading.enumerate() if it.name == "gudgeon-loop-watch" and it not in others]
+        return [
+            thread for thread in threading.enumerate() if thread.name == "gudgeon-loop-watch" and thread not in others
+        ]
 
     with SyncClient(shelf()) as client:
         assert watching() == []

@@ -241,7 +241,7 @@ def test_def_handlers_keep_their_threads() -> None:
 
         async with Client(app) as client:
             asked = [client.call_tool("slow") for _ in range(4)] + [client.call_tool("where")]
-            return [(await it).text for it in [asyncio.ensure_future(it) for it in asked]]
+            return [(await task).text for task in [asyncio.ensure_future(call) for call in asked]]
 
     import asyncio
 
@@ -366,4 +366,4 @@ async def test_it_runs_over_the_event_loop_too(noted: list[Any]) -> None:
     note(app, noted)
     async with connect(app) as client:
         assert (await client.call_tool("open", {"title": "x"})).text == "open x"
-    assert ("tools/call", {"name": "open", "arguments": {"title": "x"}}) in [it[:2] for it in noted]
+    assert ("tools/call", {"name": "open", "arguments": {"title": "x"}}) in [entry[:2] for entry in noted]

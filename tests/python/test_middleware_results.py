@@ -54,7 +54,7 @@ def test_results_that_are_changed_in_place_are_sent_changed() -> None:
 CASES = json.loads(Path(__file__).parents[1].joinpath("middleware_results.json").read_text())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda it: it["case"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_results_of_the_core_as_middleware_changes_them(case: dict[str, Any]) -> None:
     app = Server("shelf", list_ttl=5, debug=True)
 
@@ -94,7 +94,7 @@ def test_what_tools_and_completions_give_is_the_same_behind_middleware() -> None
         app = Server("shelf")
         given: list[Any] = ["text", 5, {"a": [1.5]}, None, [Text("a"), "b"], Image(b"x", format="png"), ToolResult("r")]
         for at, value in enumerate(given):
-            app.tool(partial(lambda it: it, value), name=f"t{at}")
+            app.tool(partial(lambda result: result, value), name=f"t{at}")
 
         @app.tool
         def declared() -> str:
@@ -136,7 +136,7 @@ def test_what_tools_and_completions_give_is_the_same_behind_middleware() -> None
             return [*called, got, *completed]
 
     plain = served(False)
-    assert [it["content"] for it in plain[1:2]] == [[{"type": "text", "text": "5"}]]
+    assert [result["content"] for result in plain[1:2]] == [[{"type": "text", "text": "5"}]]
     assert plain[-1]["completion"] == {"values": ["Dune"], "total": 7, "hasMore": True}
     assert served(True) == plain
 

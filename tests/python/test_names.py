@@ -21,14 +21,14 @@ def test_a_star_imports_what_the_stub_declares() -> None:
     declared = set()
     for statement in ast.parse(STUB.read_text()).body:
         if isinstance(statement, ast.ImportFrom):
-            declared |= {it.asname for it in statement.names if it.asname == it.name}
+            declared |= {alias.asname for alias in statement.names if alias.asname == alias.name}
         elif isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
             declared.add(statement.name)
         elif isinstance(statement, ast.Assign):
-            declared |= {it.id for it in statement.targets if isinstance(it, ast.Name)}
+            declared |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             declared.add(statement.target.id)
-    public = {it for it in declared if it is not None and not it.startswith("_")}
+    public = {name for name in declared if name is not None and not name.startswith("_")}
     modules = {"client", "context", "errors", "middleware", "server", "testing", "types"}
     assert set(given) == public - modules
 
@@ -36,13 +36,15 @@ def test_a_star_imports_what_the_stub_declares() -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_modules_list_public_names_only(name: str) -> None:
     module = importlib.import_module(f"gudgeon.{name}")
-    assert [it for it in module.__all__ if it.startswith("_") or not hasattr(module, it)] == []
+    assert [
+        attribute for attribute in module.__all__ if attribute.startswith("_") or not hasattr(module, attribute)
+    ] == []
     stub = Path(str(module.__file__)).with_suffix(".pyi")
     if stub.exists():
         (listed,) = (
-            ast.literal_eval(it.value)
-            for it in ast.parse(stub.read_text()).body
-            if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "__all__"
+            ast.literal_eval(statement.value)
+            for statement in ast.parse(stub.read_text()).body
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
         )
         assert set(listed) - FOR_ANNOTATIONS == set(module.__all__)
 

@@ -195,6 +195,6 @@ def test_no_answer_holds_one(caplog: pytest.LogCaptureFixture) -> None:
     async def asks(ctx: Context) -> float:
         return await ctx.elicit("How far?", float)
 
-    with SyncClient(server, on_elicit=lambda it: NAN) as client, pytest.raises(ProtocolError, match="ValueError"):
+    with SyncClient(server, on_elicit=lambda _: NAN) as client, pytest.raises(ProtocolError, match="ValueError"):
         client.call_tool("asks")
     eventually(lambda: "the answer is nan, which JSON can't represent" in caplog.text)

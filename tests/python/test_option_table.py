@@ -25,8 +25,8 @@ DECLARED = {
 def test_each_option_has_an_entry_in_the_cores_table_and_each_entry_an_option(taker: str) -> None:
     file, options, function, beside = DECLARED[taker]
     stub = ast.parse((STUBS / file).read_text("utf-8"))
-    fields = (it.target for it in body(stub, options) if isinstance(it, ast.AnnAssign))
-    declared = {it.id for it in fields if isinstance(it, ast.Name)}
+    fields = (statement.target for statement in body(stub, options) if isinstance(statement, ast.AnnAssign))
+    declared = {field.id for field in fields if isinstance(field, ast.Name)}
     assert len(declared) > 2
     assert beside <= named(stub, function)
     assert declared | beside == names(taker)
@@ -43,11 +43,17 @@ def named(stub: ast.Module, function: str) -> set[str]:
     """Returns the parameters of a function, in all its overloads."""
     owner, name = function.split(".")
     found = [
-        it for it in body(stub, owner) if isinstance(it, ast.FunctionDef | ast.AsyncFunctionDef) and it.name == name
+        statement
+        for statement in body(stub, owner)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name == name
     ]
     assert found
-    return {it.arg for one in found for it in [*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs]}
+    return {
+        parameter.arg for one in found for parameter in [*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs]
+    }
 
 
 def body(stub: ast.Module, name: str) -> list[ast.stmt]:
-    return next(it.body for it in stub.body if isinstance(it, ast.ClassDef) and it.name == name)
+    return next(
+        statement.body for statement in stub.body if isinstance(statement, ast.ClassDef) and statement.name == name
+    )

@@ -129,7 +129,7 @@ def test_a_decimal_is_a_number_as_it_is_written_or_a_string() -> None:
         assert client.call_tool("ship", {"weight": "0.5"}).text == "0.5"
         refused = client.call_tool("add", {"a": True}, raise_on_error=False)
         assert refused.is_error
-        shown = {it.name: it for it in client.list_tools()}
+        shown = {tool.name: tool for tool in client.list_tools()}
     assert shown["ship"].input_schema["properties"]["weight"]["type"] == "string", "headers repeat simple types only"
     assert shown["half"].output_schema == {"type": "string", "format": "decimal"}
 

@@ -37,8 +37,8 @@ async def test_every_handler_sees_who_asks(way: str) -> None:
         for client, user in zip(clients, users, strict=True):
             heard.clear()
             expected = " ".join(user.split()) or "nobody"
-            tools = await asyncio.gather(*(client.call_tool(it.name) for it in app.tools))
-            assert [it.text for it in tools] == [expected] * 6
+            tools = await asyncio.gather(*(client.call_tool(tool.name) for tool in app.tools))
+            assert [result.text for result in tools] == [expected] * 6
             assert (await client.get_prompt("greet")).messages[0].text == expected
             if way[:4] != "2024":
                 assert (await client.complete("greet", "name", "")).values == (expected,)
@@ -64,8 +64,8 @@ async def test_calls_at_the_same_time_are_each_ones_own() -> None:
         return [before, name_of(ctx.principal)]
 
     asgi = app.asgi(principal=whom)
-    said = await asyncio.gather(*(ask(asgi, "tools/call", {"name": "who"}, it) for it in (ADA, None, BOB)))
-    names = [it["structuredContent"] for it in said]
+    said = await asyncio.gather(*(ask(asgi, "tools/call", {"name": "who"}, user) for user in (ADA, None, BOB)))
+    names = [answer["structuredContent"] for answer in said]
     assert names == [["ada staff"] * 2, ["nobody"] * 2, ["bob"] * 2]
     await app.aclose()
 
@@ -199,7 +199,7 @@ async def test_finding_out_may_take_time() -> None:
 
     app = door()
     asgi = app.asgi(principal=finds)
-    assert [await seen_by(asgi, who=it) for it in (ADA, None)] == ["ada staff", "nobody"]
+    assert [await seen_by(asgi, who=user) for user in (ADA, None)] == ["ada staff", "nobody"]
     await app.aclose()
 
 

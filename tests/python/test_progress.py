@@ -36,7 +36,7 @@ async def test_progress_that_steps_back_reaches_the_log(
 
     async def call(client: Client) -> None:
         with caplog.at_level(logging.WARNING):
-            result = await client.call_tool(tool, on_progress=lambda it: told.append(it.progress), timeout=PATIENCE)
+            result = await client.call_tool(tool, on_progress=lambda step: told.append(step.progress), timeout=PATIENCE)
         assert result.text == "done"
 
     if over == "memory":

@@ -270,7 +270,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
             r"key 2 of request_state_keys has 31 bytes: take at least 32 random ones",
         ),
     ],
-    ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_an_invalid_option_names_the_fix(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

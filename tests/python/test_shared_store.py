@@ -40,7 +40,7 @@ ASYNC = """
 async def main():
     async with Client(sys.argv[1], auth=auth) as client:
         said = await asyncio.gather(*(client.call_tool("who") for _ in range(10)))
-        assert {it.text for it in said} == {"user"}
+        assert {result.text for result in said} == {"user"}
 
 asyncio.run(main())
 """
@@ -63,7 +63,7 @@ def expire(folder: Path) -> None:
 
 
 def grants(provider: AuthorizationServer) -> list[str]:
-    return [it.form["grant_type"] for it in provider.requests if it.path == "/token"]
+    return [request.form["grant_type"] for request in provider.requests if request.path == "/token"]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ async def test_processes_renew_a_token_once(store: type[FolderStore], calls: str
             processes = [
                 subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(3)
             ]
-            said = [(await asyncio.to_thread(it.communicate))[1] for it in processes]
-            assert [it.returncode for it in processes] == [0] * 3, said
+            said = [(await asyncio.to_thread(process.communicate))[1] for process in processes]
+            assert [process.returncode for process in processes] == [0] * 3, said
             assert grants(provider) == ["authorization_code"] + ["refresh_token"] * times
 
 
@@ -127,7 +127,7 @@ async def test_a_lock_is_released_before_the_call_goes_on(tmp_path: Path) -> Non
         def blocking() -> None:
             with SyncClient(here.url, auth=OAuth(store=store, on_redirect=provider.browse)) as client:
                 assert client.call_tool("who").text == "user"
-                assert [it for it, _ in store.noted] == ["taken", "released"]
+                assert [event for event, _ in store.noted] == ["taken", "released"]
 
         await asyncio.to_thread(blocking)
         assert len(store.threads) == 1

@@ -82,7 +82,7 @@ class Holder:
     def __init__(self, provider: AuthorizationServer) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
         numbers = self.key.public_key().public_numbers()
-        x, y = (text(it.to_bytes(32, "big")) for it in (numbers.x, numbers.y))
+        x, y = (text(number.to_bytes(32, "big")) for number in (numbers.x, numbers.y))
         self.jwk = {"crv": "P-256", "kty": "EC", "x": x, "y": y}
         self.token = provider.token(audience=URL, dpop_key=self.jwk)
 
@@ -91,7 +91,7 @@ class Holder:
         hash = text(sha256(self.token.encode()).digest())
         claims = {"jti": id, "htm": "POST", "htu": URL, "iat": int(time.time()), "ath": hash}
         header = {"typ": "dpop+jwt", "alg": "ES256", "jwk": self.jwk}
-        signed = ".".join(text(json.dumps(it).encode()) for it in (header, claims))
+        signed = ".".join(text(json.dumps(part).encode()) for part in (header, claims))
         r, s = decode_dss_signature(self.key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
         signature = text(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
         return {"Authorization": f"DPoP {self.token}", "DPoP": f"{signed}.{signature}"}
@@ -178,7 +178,7 @@ class Bad(Memory):
 
 
 def is_logged(caplog: pytest.LogCaptureFixture, text: str) -> bool:
-    return any(text in it.getMessage() for it in caplog.records)
+    return any(text in record.getMessage() for record in caplog.records)
 
 
 @pytest.mark.io

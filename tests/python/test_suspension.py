@@ -121,7 +121,7 @@ def test_def_handlers_that_wait_in_a_session_leave_the_workers_to_others() -> No
     async def main() -> None:
         async with Client(app, revision="2025-11-25", on_elicit=together) as client:
             done = await asyncio.gather(*(client.call_tool("order_on_worker") for _ in range(8)))
-            assert [it.text for it in done] == ["Ada likes red"] * 8
+            assert [result.text for result in done] == ["Ada likes red"] * 8
 
     asyncio.run(main())
 
@@ -139,7 +139,7 @@ def test_what_is_known_of_the_request_follows_it() -> None:
         )
         before, after = done.data[:3], done.data[3:]
         assert before[1] == "one" and after[1] == "two" and before[0] != after[0]
-        assert [it.message for it in told] == ["sure"]
+        assert [step.message for step in told] == ["sure"]
 
 
 # ── evicted ──────────────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +191,9 @@ def test_a_handler_leaves_in_time_also_when_nobody_says_anything(form: str) -> N
         assert left.wait(60)
 
 
-@pytest.mark.parametrize("options", [{"suspended_limit": 0}, {"suspended_threads": 0}], ids=lambda it: next(iter(it)))
+@pytest.mark.parametrize(
+    "options", [{"suspended_limit": 0}, {"suspended_threads": 0}], ids=lambda options: next(iter(options))
+)
 def test_without_room_every_round_is_a_run_of_its_own(options: dict[str, Any]) -> None:
     with served("memory", **options) as client:
         assert client.call_tool("order_sync").text == "Ada likes red"
@@ -353,7 +355,7 @@ def test_handlers_of_a_loop_that_is_gone_run_again_on_the_next(name: str) -> Non
             said.append(message)
 
         await asgi({**scope, "server": ("127.0.0.1", 8000)}, receive, send)
-        return json.loads(b"".join(it.get("body", b"") for it in said))["result"]
+        return json.loads(b"".join(message.get("body", b"") for message in said))["result"]
 
     first = asyncio.run(post(name=name))
     answers = {"elicit-1": yes("Ada")}
@@ -395,7 +397,7 @@ def test_a_retry_that_comes_twice_joins_the_first() -> None:
             both = asyncio.gather(*again)
             await asyncio.sleep(0)
             await client.call_tool("let_go")
-            assert [it.text for it in await both] == ["True", "True"]
+            assert [result.text for result in await both] == ["True", "True"]
             assert (await client.call_tool("events")).data == ["begun", "done"]
 
     asyncio.run(main())

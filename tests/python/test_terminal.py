@@ -72,7 +72,10 @@ def test_a_stray_print_does_not_fail_a_call() -> None:
     )
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     asked = [("initialize", hello), ("tools/call", {"name": "tick", "arguments": {}})]
-    lines = [json.dumps({"jsonrpc": "2.0", "id": at, "method": it[0], "params": it[1]}) for at, it in enumerate(asked)]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": at, "method": request[0], "params": request[1]})
+        for at, request in enumerate(asked)
+    ]
     ended = subprocess.run(
         [sys.executable, "-c", code],
         input="\n".join(lines) + "\n",

@@ -268,14 +268,14 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_errors_go_to_other_processes_as_they_are(error: McpError) -> None:
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
         assert (type(other), str(other), other.args) == (type(error), str(error), error.args)
         assert vars(other) == vars(error)
 
 
-@pytest.mark.parametrize("value", [value for value, _ in ROUND_TRIPS], ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("value", [value for value, _ in ROUND_TRIPS], ids=lambda value: type(value).__name__)
 def test_values_go_to_other_processes_as_they_are(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
 

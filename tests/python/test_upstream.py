@@ -143,10 +143,10 @@ def test_questions_pass_while_many_calls_run(shelf: Command, below: str, above: 
             return "3" in asked.message
 
         async with Client(app, on_elicit=elicit, revision=above) as client:
-            calls = [client.call_tool("shelf_book", {"name": f"room {it}"}) for it in range(6)]
+            calls = [client.call_tool("shelf_book", {"name": f"room {number}"}) for number in range(6)]
             return [result.text for result in await asyncio.gather(*calls)]
 
-    assert asyncio.run(main()) == [f"room {it}: {it == 3}" for it in range(6)]
+    assert asyncio.run(main()) == [f"room {number}: {number == 3}" for number in range(6)]
 
 
 @pytest.mark.parametrize("is_wrapped", [False, True])
@@ -199,7 +199,7 @@ def test_middleware_runs_around_calls_and_sees_its_own_names(desk: Server[Any], 
         with pytest.raises(ToolError, match="it is locked"):
             client.call_tool("desk_shelf_fail")
     assert outer == ["desk_shelf_greet", "desk_shelf_book", "desk_shelf_fail"]
-    assert [it for it in seen if it[1]] == [
+    assert [request for request in seen if request[1]] == [
         ("tools/call", "shelf_greet"),
         ("tools/call", "shelf_book"),
         ("resources/read", "shelf://books/7"),

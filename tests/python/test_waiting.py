@@ -107,7 +107,7 @@ def several() -> "str | list[Question[bool]]": ...
 def bare() -> Question: ...  # type: ignore[type-arg]
 
 
-@pytest.mark.parametrize("fn", [one, union, several, bare], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("fn", [one, union, several, bare], ids=lambda function: function.__name__)
 def test_a_tool_that_must_not_run_again_names_no_question(fn: Any) -> None:
     app: Server[Any] = Server("forbids")
     with pytest.raises(TypeError) as caught:

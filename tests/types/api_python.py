@@ -25,8 +25,8 @@ with tempfile.TemporaryDirectory() as folder:
     if "pyright" not in (bin / "pyright").name:
         sys.exit("pyright is missing")
     failed = [
-        str(it[0].name if isinstance(it[0], Path) else it[0])
-        for it in checks
-        if subprocess.run([str(a) for a in it], check=False, cwd=folder).returncode
+        str(command[0].name if isinstance(command[0], Path) else command[0])
+        for command in checks
+        if subprocess.run([str(a) for a in command], check=False, cwd=folder).returncode
     ]
 sys.exit(f"failed: {', '.join(failed)}" if failed else 0)

@@ -7,7 +7,7 @@ const signal: Check = (value) =>
   isObject(value) && typeof value["addEventListener"] === "function" ? undefined : "must be an AbortSignal, such as controller.signal";
 
 const middleware: Check = (value) =>
-  Array.isArray(value) && value.every((it) => typeof it === "function") ? undefined : "must be an array of functions (request, next)";
+  Array.isArray(value) && value.every((item) => typeof item === "function") ? undefined : "must be an array of functions (request, next)";
 
 /** The functions that take options of a call. */
 const TAKERS = {

@@ -67,7 +67,7 @@ export class Subscribing<C extends Change = Change> implements Subscription<C> {
   async return(): Promise<IteratorResult<C, undefined>> {
     this.#isOver = true;
     // A subscription that failed to open needs no unsubscribing.
-    this.#listening?.then((it) => it.close(), () => undefined);
+    this.#listening?.then((listening) => listening.close(), () => undefined);
     return { done: true, value: undefined };
   }
 

@@ -117,7 +117,7 @@ export class ClientWire {
     this.#logger = loggerOf(options.logger);
     this.#target = target;
     this.#native = open(() => this.#drain());
-    this.#hasCallbacks = options.roots !== undefined || Object.values(options).some((it) => typeof it === "function");
+    this.#hasCallbacks = options.roots !== undefined || Object.values(options).some((option) => typeof option === "function");
     this.#isInMemory = isInMemory;
     if (!isInMemory) this.#alive.hold();
   }
@@ -179,13 +179,13 @@ export class ClientWire {
   async subscribe(filter: Wire): Promise<Listening> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     const json = toJson(filter, "subscribe()");
-    const number = await this.#outcome((it) => this.#native.subscribe(it, json));
+    const number = await this.#outcome((operation) => this.#native.subscribe(operation, json));
     return {
       take: () => {
         const taken = this.#native.takeChange(number);
         return taken === null ? undefined : (JSON.parse(taken) as Taken);
       },
-      ready: () => this.#outcome((it) => this.#native.awaitChange(it, number)),
+      ready: () => this.#outcome((operation) => this.#native.awaitChange(operation, number)),
       close: () => this.#native.unsubscribe(number),
     };
   }
@@ -250,9 +250,9 @@ export class ClientWire {
 
   #abortable(number: number, what: string, signal: AbortSignal, reply: Promise<Reply>): Promise<Reply> {
     const abort = (): void => {
-      for (const it of [number, ...(this.#callers.get(number)?.sent ?? [])]) {
-        const waiting = this.#take(it);
-        this.#native.cancel(it);
+      for (const request of [number, ...(this.#callers.get(number)?.sent ?? [])]) {
+        const waiting = this.#take(request);
+        this.#native.cancel(request);
         waiting?.reject(aborted(what, signal));
       }
       this.#closeWhenLost();

@@ -83,7 +83,8 @@ export function logger(value: unknown): string | undefined {
 }
 
 export function oneOf(...choices: readonly string[]): Check {
-  return (value) => (choices.some((it) => it === value) ? undefined : `must be ${choices.map((it) => JSON.stringify(it)).join(" or ")}`);
+  return (value) =>
+    choices.some((choice) => choice === value) ? undefined : `must be ${choices.map((choice) => JSON.stringify(choice)).join(" or ")}`;
 }
 
 export function isUrl(value: unknown): boolean {

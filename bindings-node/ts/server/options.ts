@@ -18,7 +18,7 @@ export function httpOptions(place: string, given: HttpOptions, more: Readonly<Re
 /** Returns each key of request states as a list of its bytes. Errors never show a key. */
 export function stateKeys(place: string, given: unknown): readonly (readonly number[])[] | undefined {
   if (given === undefined) return undefined;
-  const isKey = (it: unknown): it is string | Uint8Array => typeof it === "string" || it instanceof Uint8Array;
+  const isKey = (key: unknown): key is string | Uint8Array => typeof key === "string" || key instanceof Uint8Array;
   if (!Array.isArray(given) || !given.every(isKey)) {
     throw new TypeError(`${place}: requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt`);
   }

@@ -112,7 +112,7 @@ export class Mounted {
     const admitted = { number, principal };
     if (refusal !== null || !this.hasAuth) return refusal ?? admitted;
     const decided = this.#native.authenticate(number);
-    return isPromise(decided) ? decided.then((it) => it ?? admitted) : (decided ?? admitted);
+    return isPromise(decided) ? decided.then((decision) => decision ?? admitted) : (decided ?? admitted);
   }
 
   /** Handles a request that was admitted. Returns a function to call if the client disconnects before the end. */

@@ -81,14 +81,14 @@ export async function checkStore(store: Store): Promise<void> {
     }
     const operation = nameOf(act);
     const lost = operation === "put" ? "conflict" : "nothing";
-    const met = replies.filter((it) => isMet(wanted, it, operation, known)).length;
-    const others = replies.filter((it) => isMet(lost, it, operation, known)).length;
+    const met = replies.filter((reply) => isMet(wanted, reply, operation, known)).length;
+    const others = replies.filter((reply) => isMet(lost, reply, operation, known)).length;
     if (met !== 1 || (race && others !== RACERS - 1)) {
-      const failed = replies.find((it) => it instanceof Failed);
+      const failed = replies.find((reply) => reply instanceof Failed);
       const happened = failed?.reason ?? `returned ${replies.map(display).join(", ")}`;
       throw new Error(`checkStore: ${rule}; ${operation}() ${happened}`, failed && { cause: failed.cause });
     }
-    known.push(...replies.filter((it): it is number => typeof it === "number"));
+    known.push(...replies.filter((reply): reply is number => typeof reply === "number"));
   }
 }
 

@@ -80,7 +80,9 @@ def __getattr__(name):
         value = import_module(f"{__name__}.{name}")
     elif name == "__all__":
         # Modules but `ask` stay out: their names are everybody's variables.
-        value = [it for it in __dir__() if not it.startswith("_") and (it == "ask" or it not in _MODULES)]
+        value = [
+            member for member in __dir__() if not member.startswith("_") and (member == "ask" or member not in _MODULES)
+        ]
     elif name == "__version__":
         from importlib.metadata import version
 

@@ -32,7 +32,7 @@ class Context(Facts):
     ...     ctx.progress(1, total=2, message="half way")
     ...     return ctx.revision
     >>> with SyncClient(app) as client:
-    ...     client.call_tool("index", on_progress=lambda it: print(it.message)).text
+    ...     client.call_tool("index", on_progress=lambda progress: print(progress.message)).text
     half way
     '2026-07-28'
     """
@@ -266,7 +266,7 @@ class SyncContext(Facts):
     ... def whoami(ctx: SyncContext) -> str:
     ...     ctx.info("asked", by=ctx.client.name)
     ...     return str(ctx.cancelled)
-    >>> with SyncClient(app, on_log=lambda it: print(it.level, it.data["message"])) as client:
+    >>> with SyncClient(app, on_log=lambda message: print(message.level, message.data["message"])) as client:
     ...     client.set_log_level("info")
     ...     client.call_tool("whoami").text
     info asked

@@ -362,7 +362,9 @@ class Server(ComponentHost, Running):
         def decorate(middleware: Any) -> Any:
             check_middleware(middleware)
             methods = [on] if isinstance(on, str) else on
-            if not isinstance(methods, (list, tuple, set, frozenset)) or not all(isinstance(it, str) for it in methods):
+            if not isinstance(methods, (list, tuple, set, frozenset)) or not all(
+                isinstance(method, str) for method in methods
+            ):
                 raise TypeError(f'on= takes a method, such as "tools/call", or a list of methods, not {on!r}')
             self._native.check_middleware(list(methods))
             self._middleware.append((middleware, tuple(methods)))

@@ -65,8 +65,10 @@ async def story(first: Target, second: Target, revision: Any) -> None:
 
         await visitor.set_log_level("info")
         assert (await visitor.call_tool("tour", {"rooms": 3})).text == "That was all."
-        assert [(it.progress, it.total, it.message) for it in reports] == [(n, 3, f"room {n}") for n in (1, 2, 3)]
-        assert [it.data for it in logs] == [{"message": "entered", "room": n} for n in (1, 2, 3)]
+        assert [(report.progress, report.total, report.message) for report in reports] == [
+            (n, 3, f"room {n}") for n in (1, 2, 3)
+        ]
+        assert [message.data for message in logs] == [{"message": "entered", "room": n} for n in (1, 2, 3)]
 
         async with visitor.subscribe(tools=True):  # sessions notify unasked; later revisions need a subscription
             await visitor.call_tool("open_room", {"name": "vermeer"})

@@ -48,7 +48,8 @@ export async function story(first: Target, second: Target, revision: Revision): 
 
     await visitor.setLogLevel("info");
     assert.equal((await visitor.callTool("tour", { rooms: 3 })).text, "That was all.");
-    assert.deepEqual(reports.map((it) => [it.progress, it.total, it.message]), [[1, 3, "room 1"], [2, 3, "room 2"], [3, 3, "room 3"]]);
+    const told = reports.map((report) => [report.progress, report.total, report.message]);
+    assert.deepEqual(told, [[1, 3, "room 1"], [2, 3, "room 2"], [3, 3, "room 3"]]);
     assert.deepEqual(logs, [1, 2, 3].map((room) => ({ message: "entered", room })));
 
     // In sessions the server reports changes unasked; from 2026-07-28 on, to subscribers only.

@@ -16,7 +16,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const typed = await client.callTool("measure", { station: "hill" }, { output: Reading });
   assert.equal(typed.data.celsius.toFixed(1), "9.0");
   const everywhere = await client.callTool("measure_all", {}, { output: z.array(Reading) });
-  assert.deepEqual(everywhere.data.map((it) => it.station), ["coast", "hill", "town"]);
+  assert.deepEqual(everywhere.data.map((reading) => reading.station), ["coast", "hill", "town"]);
 
   await assert.rejects(client.callTool("measure", { station: "moon" }), (error) => {
     return error instanceof ToolError && error.text === "There is no station 'moon': take coast, hill, town.";

@@ -154,11 +154,11 @@ class Endpoint(BaseHTTPRequestHandler):
         return None
 
     def respond(self, messages, status, **headers):
-        messages = [it for it in messages if it is not None]
+        messages = [message for message in messages if message is not None]
         if len(messages) == 1:
             kind = "text/plain" if self.bad("http.media-type") else "application/json"
             return self.reply(status, messages[0], kind, **headers)
-        body = "".join(f"data: {json.dumps(it)}\n\n" for it in messages).encode()
+        body = "".join(f"data: {json.dumps(message)}\n\n" for message in messages).encode()
         return self.reply(200, body, "text/event-stream", **headers)
 
     def open_stream(self):
@@ -198,7 +198,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def stream(self, messages):
         self.begin_events()
-        self.wfile.write("".join(f"data: {json.dumps(it)}\n\n" for it in messages).encode())
+        self.wfile.write("".join(f"data: {json.dumps(message)}\n\n" for message in messages).encode())
         self.wfile.flush()
         with contextlib.suppress(OSError):
             self.rfile.read(1)

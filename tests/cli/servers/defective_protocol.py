@@ -85,7 +85,7 @@ class Connection:
             refuses = False
         if self.bad("batches.accepts") or refuses:
             return self.failed({}, Refused(-32600, status=400))
-        return [it for it in map(self.answer, batch) if it is not None]
+        return [answer for answer in map(self.answer, batch) if answer is not None]
 
     def notified(self, message):
         if self.bad("messages.notification") and message["method"] == "notifications/doctor":
@@ -299,7 +299,7 @@ class Connection:
 
     def read(self, params, message):
         uri = params["uri"]
-        if uri not in [it["uri"] for it in RESOURCES]:
+        if uri not in [resource["uri"] for resource in RESOURCES]:
             if self.bad("resources.empty"):
                 return self.cached({"contents": []})
             old = self.bad("messages.reserved-codes") or self.version != MODERN

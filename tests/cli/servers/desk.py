@@ -174,7 +174,7 @@ def review(code: str, tone: Annotated[str, "The tone of the review"] = "friendly
 @app.complete("review", "tone")
 def tones(value: str, context: dict[str, str]) -> list[str]:
     tones = ["friendly", "frank", context.get("code", "formal")]
-    return [it for it in tones if it.startswith(value)]
+    return [tone for tone in tones if tone.startswith(value)]
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def members(depth):
     return {
         "type": "object",
         "description": words(20),
-        "properties": {it: schema(depth + 1) for it in names},
-        "required": [it for it in names if chosen.random() < 0.5],
+        "properties": {key: schema(depth + 1) for key in names},
+        "required": [key for key in names if chosen.random() < 0.5],
     }
 
 
@@ -74,7 +74,7 @@ def schema(depth):
 
 
 def root(own):
-    return {**own, "$defs": {it: schema(1) for it in NAMES}}
+    return {**own, "$defs": {key: schema(1) for key in NAMES}}
 
 
 def wrapped():

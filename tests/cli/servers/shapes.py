@@ -39,7 +39,7 @@ def greet(person: Person, loud: bool = False) -> str:
 @app.tool
 def depth(node: Node) -> int:
     """Measure a tree."""
-    return 1 + max((depth(it) for it in node.get("children", [])), default=0)
+    return 1 + max((depth(child) for child in node.get("children", [])), default=0)
 
 
 @app.tool

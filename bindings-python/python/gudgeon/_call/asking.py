@@ -131,7 +131,7 @@ def _wire(questions: Sequence[Question[Any]], call: Any) -> list[tuple[str, str,
         raise TypeError("ask takes at least one question of gudgeon.ask")
     for question in questions:
         _check(question, "ask")
-    return [(key_of(it, call), it.method, _params(it)) for it in questions]
+    return [(key_of(question, call), question.method, _params(question)) for question in questions]
 
 
 def _check(question: Any, name: str) -> None:

@@ -104,6 +104,10 @@ def _may_use_stderr(logger: Any) -> bool:
         handlers += logger.handlers
         logger = logger.parent if logger.propagate else None
     standard = (sys.stderr, sys.__stderr__, sys.stdout, sys.__stdout__)
-    others = [it for it in handlers if hasattr(it, "queue") or (hasattr(it, "stream") and it.stream not in standard)]
+    others = [
+        handler
+        for handler in handlers
+        if hasattr(handler, "queue") or (hasattr(handler, "stream") and handler.stream not in standard)
+    ]
     # Without a handler `logging` writes to stderr.
     return not handlers or len(others) < len(handlers)

@@ -122,7 +122,7 @@ def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
 
 def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> Exception:
     asked = data.get("elicitations")
-    elicitations = [ElicitRequest.from_dict(it) for it in asked or () if isinstance(it, dict)]
+    elicitations = [ElicitRequest.from_dict(request) for request in asked or () if isinstance(request, dict)]
     return errors.UrlElicitationRequired(elicitations, message, data=data, **where)
 
 

@@ -43,7 +43,7 @@ def middleware_of(given: Any) -> tuple[Callable[..., Any], ...]:
     if given is None:
         return ()
     functions = list(given) if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) else None
-    if functions is None or not all(callable(it) for it in functions):
+    if functions is None or not all(callable(function) for function in functions):
         raise TypeError(
             f"Client: middleware= must be a list of functions (request, next), not {with_article(type(given).__name__)}"
         )

@@ -55,7 +55,9 @@ class Options:
         self.given = given
         self._subject = subject
         self.middleware = middleware_of(given.get("middleware"))
-        self.callbacks: dict[str, Callable[..., Any]] = {name: it for name, it in given.items() if callable(it)}
+        self.callbacks: dict[str, Callable[..., Any]] = {
+            name: value for name, value in given.items() if callable(value)
+        }
         self.callbacks.pop("auth", None)
         for name, callback in self.callbacks.items():
             check_takes(callback, "" if name == "roots" else "value", f"{subject}: the function of {name}=")

@@ -162,7 +162,7 @@ class OAuth(_Credentials):
         if call == "redirect" and self._on_redirect is not None:
             return self._on_redirect(request["url"])
         if call == "load":
-            return _then(store.get(request["key"]), lambda it: None if it is None else bytes(it).decode())
+            return _then(store.get(request["key"]), lambda value: None if value is None else bytes(value).decode())
         if call == "save":
             return _nothing(store.set(request["key"], request["value"].encode()))
         if call == "delete":

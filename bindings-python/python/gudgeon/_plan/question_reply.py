@@ -23,7 +23,9 @@ class QuestionReply:
 
     def reply(self, call: Any) -> tuple[int, bytes]:
         """Returns the reply as the native half takes it, each question under its key."""
-        return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions], "the questions")
+        return QUESTIONS, encode(
+            [{"key": key_of(question, call), **question.request()} for question in self.questions], "the questions"
+        )
 
 
 def key_of(question: Question[Any], call: Any) -> str:

@@ -75,7 +75,9 @@ def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
 
 def _may_be_missing(wanted: Any) -> bool:
     members = [unwrap(member) for member in union_members(wanted)]
-    return any(it is type(None) or (get_origin(it) is Literal and None in get_args(it)) for it in members)
+    return any(
+        member is type(None) or (get_origin(member) is Literal and None in get_args(member)) for member in members
+    )
 
 
 def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:

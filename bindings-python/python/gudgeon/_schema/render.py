@@ -142,7 +142,7 @@ class _Renderer:
     def union(self, info: mi.UnionType) -> dict[str, Any]:
         members = sorted(info.types, key=lambda member: isinstance(member, mi.NoneType))
         rendered = [self.render(member) for member in members]
-        flat = [part for it in rendered for part in (it["anyOf"] if it.keys() == {"anyOf"} else [it])]
+        flat = [part for schema in rendered for part in (schema["anyOf"] if schema.keys() == {"anyOf"} else [schema])]
         schema: dict[str, Any] = {"anyOf": flat}
         tags = [member.tag_field for member in members if isinstance(member, mi.StructType) and member.tag_field]
         if len(tags) > 1:

@@ -36,7 +36,9 @@ def set_methods(native: Any, auth: Any, scope_implies: Any, store: Any, place: s
     """
     methods = list(auth) if isinstance(auth, (list, tuple)) else [auth]
     functions: dict[int, Callable[..., Any]] = {}
-    declared: dict[str, Any] = {"methods": [_declared(it, at, functions, place) for at, it in enumerate(methods)]}
+    declared: dict[str, Any] = {
+        "methods": [_declared(method, at, functions, place) for at, method in enumerate(methods)]
+    }
     if scope_implies is not None:
         declared["scopeImplies"] = hierarchy(scope_implies, place)
     own = None if store in (None, "memory") else store

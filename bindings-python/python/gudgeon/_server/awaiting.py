@@ -16,7 +16,7 @@ class Awaiting:
     """
 
     def __init__(self, functions: list[Any]) -> None:
-        self.has_async = any(_is_async(it) for it in functions)
+        self.has_async = any(_is_async(function) for function in functions)
         self._loop: Any = None
         self._has_loop: Any = None  # a threading.Event while the loop is expected
 
@@ -60,4 +60,4 @@ class Awaiting:
 def _is_async(function: Any) -> bool:
     import inspect
 
-    return any(inspect.iscoroutinefunction(it) for it in (function, type(function).__call__))
+    return any(inspect.iscoroutinefunction(candidate) for candidate in (function, type(function).__call__))

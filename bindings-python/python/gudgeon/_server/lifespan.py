@@ -21,7 +21,7 @@ class Lifespan:
     @property
     def is_async(self) -> bool:
         """Returns whether an event loop is needed to enter it."""
-        return hasattr(self._prepared(), "__aenter__") or any(it.is_async for it in self._mounted())
+        return hasattr(self._prepared(), "__aenter__") or any(mounted.is_async for mounted in self._mounted())
 
     @property
     def is_used(self) -> bool:
@@ -31,7 +31,7 @@ class Lifespan:
         """Returns the name of the first server with a lifespan, of this one and those mounted into it."""
         if self._make is not None:
             return str(self._server.name)
-        return next((found for it in self._mounted() if (found := it.first())), None)
+        return next((found for mounted in self._mounted() if (found := mounted.first())), None)
 
     def enter(self) -> None:
         self._users += 1

@@ -20,7 +20,8 @@ def checked(kind: str, options: dict[str, Any], place: str) -> dict[str, Any]:
     check_options(kind, place, options)
     expose = options.get("expose_errors")
     if expose is not None and not (
-        isinstance(expose, (tuple, list)) and all(isinstance(it, type) and issubclass(it, Exception) for it in expose)
+        isinstance(expose, (tuple, list))
+        and all(isinstance(error, type) and issubclass(error, Exception) for error in expose)
     ):
         raise TypeError(
             f"{place}: expose_errors= takes a tuple of exception classes, such as (LookupError,), not {expose!r}"
@@ -64,9 +65,9 @@ def server_declaration(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def hierarchy(implied: Any, place: str) -> dict[str, list[str]]:
     """Returns the scopes that scopes include. Raises TypeError for anything but a mapping to lists."""
-    if not isinstance(implied, Mapping) or any(isinstance(it, str) for it in implied.values()):
+    if not isinstance(implied, Mapping) or any(isinstance(scopes, str) for scopes in implied.values()):
         raise TypeError(
             f"{place}: scope_implies= takes a mapping of a scope to the scopes that it includes, such as "
             f'{{"books:write": ["books:read"]}}, not {implied!r}'
         )
-    return {str(scope): [str(it) for it in scopes] for scope, scopes in implied.items()}
+    return {str(scope): [str(included) for included in scopes] for scope, scopes in implied.items()}

@@ -59,8 +59,8 @@ async def serve_address(app: Any, at: str, options: dict[str, Any]) -> None:
     except asyncio.CancelledError:
         if serving.done():
             raise
-        for it in opened:
-            it.end()
+        for listener in opened:
+            listener.end()
         if not opened:
             serving.cancel()
         await serving

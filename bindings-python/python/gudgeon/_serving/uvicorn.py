@@ -12,7 +12,7 @@ from typing import Any
 def is_stopping() -> bool:
     """Returns whether uvicorn is stopping. It then waits for streams, which would never end by themselves."""
     handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
-    return any(getattr(getattr(it, "__self__", None), "should_exit", False) is True for it in handlers)
+    return any(getattr(getattr(handler, "__self__", None), "should_exit", False) is True for handler in handlers)
 
 
 class ShutdownHook:

@@ -39,7 +39,7 @@ def main():
 
 def check_dependencies(declared, path):
     """Ends the process if this interpreter does not have what a script declares (PEP 723)."""
-    lacking = [it for it in map(lacking_dependency, declared) if it]
+    lacking = [dependency for dependency in map(lacking_dependency, declared) if dependency]
     if lacking:
         fail(
             f"{path} declares dependencies that {sys.executable} does not have: {', '.join(lacking)}",
