@@ -56,8 +56,16 @@ async def test_the_file_that_the_browser_gets_leads_to_a_page_that_can_be_loaded
     program.chmod(0o755)
     process = started("--", sys.executable, SERVER, browser=program)
 
+    async def holds(condition):
+        try:
+            return await page.evaluate(condition)
+        except RuntimeError as error:
+            # The page is being replaced by the next one.
+            assert "navigated" in str(error), error
+            return False
+
     async def until(condition):
-        while not await page.evaluate(condition):
+        while not await holds(condition):
             await asyncio.sleep(0.01)
 
     async with asyncio.timeout(60):
