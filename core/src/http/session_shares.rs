@@ -51,8 +51,7 @@ impl SessionShares {
     }
 
     /// Returns the clients of which one loses a session before `newcomer` gets another one, in this order, and whether it may
-    /// be a session that was used. They have more sessions than the newcomer, which comes last and loses only sessions that
-    /// were never used.
+    /// be a session that was used. They have more sessions than the newcomer, which comes last.
     pub(super) fn eviction_candidates(
         &self,
         newcomer: Option<ClientKey>,
@@ -60,7 +59,7 @@ impl SessionShares {
         let own = self.clients.get(&newcomer).map_or(0, |share| share.sessions);
         let larger = self.by_count.iter().rev().take_while(move |(count, _)| own < *count);
         let larger = larger.map(move |(count, client)| (*client, own + 1 < *count));
-        larger.chain(once((newcomer, false)))
+        larger.chain(once((newcomer, true)))
     }
 
     /// Returns the sessions of a client that were not used after `initialize`, oldest first.
@@ -82,19 +81,19 @@ mod tests {
         let mut shares = SessionShares::default();
         let eviction_candidates =
             |shares: &SessionShares, client| shares.eviction_candidates(client).collect::<Vec<_>>();
-        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, false)]);
+        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, true)]);
         for session in 0..3 {
             shares.add(ADA, session);
         }
-        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, false)]);
-        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, true), (BOB, false)]);
+        assert_eq!(eviction_candidates(&shares, ADA), [(ADA, true)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, true), (BOB, true)]);
         shares.add(BOB, 3);
         shares.add(BOB, 4);
         // With one more session each would have as many as the other.
-        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, false), (BOB, false)]);
-        assert_eq!(eviction_candidates(&shares, EVE), [(ADA, true), (BOB, true), (EVE, false)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(ADA, false), (BOB, true)]);
+        assert_eq!(eviction_candidates(&shares, EVE), [(ADA, true), (BOB, true), (EVE, true)]);
         shares.remove(ADA, 0);
-        assert_eq!(eviction_candidates(&shares, BOB), [(BOB, false)]);
+        assert_eq!(eviction_candidates(&shares, BOB), [(BOB, true)]);
     }
 
     #[test]

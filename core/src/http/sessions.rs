@@ -111,8 +111,9 @@ impl Sessions {
     }
 
     /// Returns the session that should end when there is no room for another one of this client: the oldest one that was
-    /// never used after `initialize`, or one that has been idle for longest and belongs to a client with more sessions. One
-    /// with a stream is chosen only where no other is left, and one with a request under way is kept.
+    /// never used after `initialize`, or the one that has been idle for longest, of a client with more sessions or else of
+    /// this one. Where no other is left, one with a stream is chosen, but not of this client. One with a request under way is
+    /// kept.
     pub(super) fn expendable(&self, newcomer: Option<ClientKey>) -> Option<u64> {
         let is_idle =
             |number: &u64| self.by_number.get(number).is_some_and(|session| session.is_idle());
@@ -123,10 +124,11 @@ impl Sessions {
                 unused.or_else(|| idle.get(&client).filter(|_| may_be_used).copied())
             });
         without_connection.or_else(|| {
-            let mut candidates =
-                self.shares.eviction_candidates(newcomer).filter(|(_, may_be_used)| *may_be_used);
+            let others = self.shares.eviction_candidates(newcomer);
+            let mut others =
+                others.filter(|(client, may_be_used)| *may_be_used && *client != newcomer);
             let waiting = LazyCell::new(|| self.oldest_of_each(|session| session.peer.is_idle()));
-            candidates.find_map(|(client, _)| waiting.get(&client).copied())
+            others.find_map(|(client, _)| waiting.get(&client).copied())
         })
     }
 

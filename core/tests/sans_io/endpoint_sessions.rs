@@ -289,6 +289,7 @@ fn sessions_and_streams_are_limited() {
     visitor.handle(EndpointInput::Disconnected(ExchangeId(first)));
     let fourth = visitor.get(&session, "");
     assert_eq!(visitor.reply(fourth).status, 200);
+    // The client's own session, which has a stream, is not ended for another one.
     let another = Request::post(initialize("2025-11-25"));
     let reply = visitor.ask(&another);
     assert_eq!((reply.status, reply.header("retry-after")), (503, "1"));

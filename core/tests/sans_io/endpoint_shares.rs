@@ -42,12 +42,15 @@ fn sessions_that_were_never_used_end_first_when_the_table_is_full() {
     let used = open(&mut visitor);
     assert!(is_open(&mut visitor, &used));
     let flood: Vec<String> = (0..10).map(|_| open(&mut visitor)).collect();
-    let (last, gone) = flood.split_at(8);
-    assert!(!last.iter().any(|session| is_open(&mut visitor, session)));
-    assert!(gone.iter().all(|session| is_open(&mut visitor, session)), "the newest two");
+    let (ended, two) = flood.split_at(8);
+    assert!(!ended.iter().any(|session| is_open(&mut visitor, session)));
+    assert!(two.iter().all(|session| is_open(&mut visitor, session)), "the newest two");
+    visitor.now += Duration::from_secs(1);
     assert!(is_open(&mut visitor, &used));
-    // All three have been used now.
-    assert_eq!(initialize(&mut visitor, 1), None);
+    // All three have been used now, `used` last.
+    let newest = open(&mut visitor);
+    let left = [&used, &two[0], &two[1]].map(|session| is_open(&mut visitor, session));
+    assert_eq!((left, is_open(&mut visitor, &newest)), ([true, false, true], true));
 }
 
 /// Ways to tell clients apart: each function makes the visitor client `n`.
@@ -74,13 +77,16 @@ fn check_shares_of_sessions(become_client: fn(&mut Visitor, u8)) {
         assert!(is_open(&mut visitor, session));
         visitor.now += Duration::from_secs(1);
     }
-    assert_eq!(initialize(&mut visitor, 1), None);
     become_client(&mut visitor, 2);
-    for _ in 0..2 {
-        let session = initialize(&mut visitor, 1).expect("it has fewer than the other");
+    let mut open = || {
+        visitor.now += Duration::from_secs(1);
+        let session = initialize(&mut visitor, 1).expect("one of the other or of its own ends");
         assert!(is_open(&mut visitor, &session));
-    }
-    assert_eq!(initialize(&mut visitor, 1), None, "half of them is its share");
+        session
+    };
+    let own = [open(), open(), open()];
+    let left = own.map(|session| is_open(&mut visitor, &session));
+    assert_eq!(left, [false, true, true], "half of them is its share");
     become_client(&mut visitor, 1);
     let left: Vec<bool> = greedy.iter().map(|session| is_open(&mut visitor, session)).collect();
     assert_eq!(left, [false, false, true, true], "those idle for longest have ended");
