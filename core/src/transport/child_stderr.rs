@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -150,12 +150,11 @@ impl<'a> NamedLines<'a> {
 
     fn gain_room(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.since).as_millis();
-        // What is below a millisecond stays for the next time.
-        if passed > 0 {
-            let gained = usize::try_from(passed).unwrap_or(BURST).saturating_mul(BYTES_PER_SECOND);
-            self.room = BURST.min(self.room.saturating_add(gained / 1_000));
-            self.since = now;
-        }
+        let passed = u64::try_from(passed).unwrap_or(u64::MAX);
+        let gained = usize::try_from(passed).unwrap_or(BURST).saturating_mul(BYTES_PER_SECOND);
+        self.room = BURST.min(self.room.saturating_add(gained / 1_000));
+        // What is below a millisecond counts the next time.
+        self.since += Duration::from_millis(passed);
     }
 
     fn report_left_out(&mut self, write: &mut impl FnMut(&str)) {
@@ -169,8 +168,6 @@ impl<'a> NamedLines<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -237,10 +234,13 @@ mod tests {
             assert_eq!(written.len() - fit - 2, more, "{pause}");
             assert_eq!(written.last(), Some(&left_out(1_000 - more)), "{pause}");
         }
-        // Time that passes in small steps counts as well.
-        let steps: Vec<(f64, &[u8])> = vec![(0.001, &line); 2_000];
-        let written = named(&steps);
-        let lines = written.iter().filter(|line| line.contains('x')).count();
-        assert!((fit + 120..fit + 130).contains(&lines), "{lines}");
+        // Time that passes in small steps counts as well, also what is not a whole number of milliseconds.
+        for micros in [1_000_u16, 1_900] {
+            let pause = f64::from(micros) / 1e6;
+            let written = named(&vec![(pause, &*line); 2_000]);
+            let lines = written.iter().filter(|line| line.contains('x')).count();
+            let gained = 2_000 * usize::from(micros) * BYTES_PER_SECOND / 1_000_000 / 1_023;
+            assert!((fit + gained - 5..=fit + gained + 1).contains(&lines), "{pause}: {lines}");
+        }
     }
 }
