@@ -34,6 +34,14 @@ impl SessionNumbers {
         self.last
     }
 
+    /// Records that handlers store values for a session, which therefore stays in memory.
+    pub(crate) fn keep_values(&self, session: u32) {
+        let found = self.known.values().find(|(_, number)| *number == session);
+        if let Some(client) = found.and_then(|(client, _)| client.upgrade()) {
+            client.keep_values();
+        }
+    }
+
     /// Returns the sessions that have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ended)

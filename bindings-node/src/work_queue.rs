@@ -115,10 +115,13 @@ impl NativeWorkQueue {
         Some(facts(&context, lock(&self.shared.session_numbers).number(&context.client)))
     }
 
-    /// Returns the sessions that have ended, among those named in contexts.
+    /// Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named
+    /// in contexts.
     #[napi(catch_unwind)]
-    pub fn take_ended_sessions(&self) -> Vec<u32> {
-        lock(&self.shared.session_numbers).take_ended()
+    pub fn keep_session_values(&self, session: u32) -> Vec<u32> {
+        let mut sessions = lock(&self.shared.session_numbers);
+        sessions.keep_values(session);
+        sessions.take_ended()
     }
 
     /// Returns the answer to a question that came with the call, as JSON; `params` is JSON.

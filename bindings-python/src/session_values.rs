@@ -30,6 +30,7 @@ impl SessionValues {
         if let Some((_, values)) = lock(&self.0).kept.get(&key) {
             return values.clone_ref(py);
         }
+        client.keep_values();
         let fresh = PyDict::new(py).unbind();
         let mut over = Vec::new();
         let mut table = lock(&self.0);

@@ -119,7 +119,7 @@ export class CallScheduler implements SharedByCalls {
   session(number: number): Map<string, unknown> {
     const known = this.#sessions.get(number);
     if (known) return known;
-    for (const ended of this.workQueue.takeEndedSessions()) this.#sessions.delete(ended);
+    for (const ended of this.workQueue.keepSessionValues(number)) this.#sessions.delete(ended);
     const session = new Map<string, unknown>();
     this.#sessions.set(number, session);
     return session;

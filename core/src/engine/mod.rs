@@ -232,6 +232,31 @@ impl Engine {
             && is_within_share(MAX_IN_FLIGHT_BYTES, clients, own.bytes + 1, all.bytes + 1)
     }
 
+    /// Seals a text for one purpose, so that clients can carry it. Returns its nonce and the sealed bytes.
+    pub(crate) fn seal(&mut self, purpose: &str, text: &[u8]) -> Option<Vec<u8>> {
+        self.sealing.seal_text(purpose, text)
+    }
+
+    /// Opens what was sealed for this purpose by a process with the same keys.
+    pub(crate) fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.sealing.keys().open(purpose, sealed)
+    }
+
+    /// Returns the time in seconds since 1970.
+    pub(crate) fn unix(&self, now: Instant) -> u64 {
+        self.sealing.unix(now)
+    }
+
+    /// Returns a number that other processes, and earlier ones, do not have.
+    pub(crate) fn process(&self) -> u64 {
+        self.sealing.process()
+    }
+
+    /// Returns the lists that the server declares in its answer to `initialize`.
+    pub(crate) fn declared_lists(&self) -> Vec<ListKind> {
+        self.components.declared_lists()
+    }
+
     fn limits(&self) -> RoundLimits {
         let limits = self.components.server.rounds;
         self.test_mode.map_or(limits, |mode| mode.limits(limits))

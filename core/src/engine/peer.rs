@@ -94,6 +94,11 @@ impl PeerSession {
         self.requests.is_empty()
     }
 
+    /// Returns whether its session is at rest.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.requests.is_empty() && self.notifications.is_empty() && self.machine.is_at_rest()
+    }
+
     pub(crate) fn load(&self) -> PeerLoad {
         PeerLoad {
             requests: self.requests.len().saturating_sub(self.machine.listening()),

@@ -70,6 +70,18 @@ impl Sealing {
         request_state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
     }
 
+    /// Seals a text for one purpose. Returns its nonce and the sealed bytes.
+    pub(crate) fn seal_text(&mut self, purpose: &str, text: &[u8]) -> Option<Vec<u8>> {
+        let nonce = self.fresh("nonce");
+        self.keys.seal(purpose, &nonce, text)
+    }
+
+    /// Returns a number that other processes, and earlier ones, do not have.
+    pub(crate) fn process(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = derive(&self.start.seed, "process", 0);
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
     /// Returns a unique name that can't be guessed.
     pub(crate) fn round(&mut self) -> RoundId {
         RoundId(self.fresh("round"))
@@ -88,7 +100,7 @@ impl Sealing {
         format!("{:08x}", u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
 
-    fn unix(&self, now: Instant) -> u64 {
+    pub(crate) fn unix(&self, now: Instant) -> u64 {
         self.start.unix + now.duration_since(self.start.now).as_secs()
     }
 }

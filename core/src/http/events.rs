@@ -48,6 +48,10 @@ impl EventLog {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
     /// Stores a frame and returns the id of its event, which is unique in the session.
     pub(super) fn append(&mut self, stream: u64, frame: &[u8]) -> String {
         let (id, at) = self.issue(stream);
@@ -154,6 +158,11 @@ impl StreamLog {
 
 fn cost(frame: &[u8]) -> usize {
     frame.len() + EVENT_OVERHEAD
+}
+
+/// Returns the stream of an event by its id.
+pub(super) fn stream_of(event: &str) -> Option<u64> {
+    parse(event).map(|(stream, _)| stream)
 }
 
 fn spell(stream: u64, event: u64) -> String {

@@ -12,15 +12,18 @@ mod config;
 mod connections;
 mod content;
 mod delivery;
+mod ended_sessions;
 mod events;
 mod expiry;
 mod guard;
 mod lifted;
+mod opening;
 mod part;
 mod reader;
 mod refusal;
 mod reply;
 mod requests;
+mod sealed_id;
 mod session_shares;
 mod sessions;
 mod streams;
@@ -45,7 +48,7 @@ pub use self::config::EndpointConfig;
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;
-use self::{expiry::Expiry, reply::Accepts, sessions::Sessions};
+use self::{expiry::Expiry, opening::AbsentSessions, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
@@ -165,6 +168,7 @@ pub struct Endpoint {
     /// These tables have the same order in each run, so that equal inputs give equal outputs.
     exchanges: FxHashMap<ExchangeId, Exchange>,
     sessions: Sessions,
+    absent: AbsentSessions,
     connections: FxHashMap<ConnectionId, Box<PeerSession>>,
     /// The principal and headers of every message connection, in a test.
     connection_facts: Option<Arc<HttpFacts>>,
@@ -217,6 +221,7 @@ impl Endpoint {
             engine: Engine::new(components, start),
             exchanges: FxHashMap::default(),
             sessions: Sessions::new(start.seed),
+            absent: AbsentSessions::default(),
             connections: FxHashMap::default(),
             connection_facts: None,
             outputs: VecDeque::new(),
@@ -290,6 +295,7 @@ impl Endpoint {
                     self.pass_to_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
                 self.engine.set_components(components, &changed);
+                self.note_list_changes(now, &changed);
                 for kind in changed {
                     self.pass_to_all(now, |()| session::Input::Changed(kind));
                 }
@@ -344,6 +350,18 @@ impl Endpoint {
     /// Returns the configuration of sessions, which [`AdmittedRequest::lift`] takes.
     pub(crate) fn session_config(&self) -> &Arc<SessionConfig> {
         &self.session
+    }
+
+    /// Returns the number of sessions in memory.
+    #[doc(hidden)] // For the tests.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Returns whether the session with this id is in memory.
+    #[doc(hidden)] // For the tests.
+    pub fn holds_session(&self, id: &str) -> bool {
+        self.sessions.has(id)
     }
 
     /// Returns the checks that every HTTP request has to pass first.
@@ -449,22 +467,27 @@ impl Endpoint {
     }
 
     fn pass_to_session(&mut self, now: Instant, number: u64, input: session::Input<'_>) {
-        self.with_session(now, number, u64::MAX, None, input);
+        self.with_session(now, number, u64::MAX, None, Some(input));
     }
 
-    /// Passes an input that came on one of its streams to a session, and delivers the output.
+    /// Passes an input that came on one of its streams to a session, and delivers the output. With `None` the session has read
+    /// it.
     fn with_session(
         &mut self,
         now: Instant,
         number: u64,
         stream: u64,
         facts: Option<&Arc<HttpFacts>>,
-        input: session::Input<'_>,
+        input: Option<session::Input<'_>>,
     ) {
         let Some(mut session) = self.sessions.take(number) else { return };
         let mut pump = Pump { now, engine: &mut self.engine, facts };
         let mut sent: Vec<(Option<u64>, OutgoingFrame)> = Vec::new();
-        session.peer.handle(&mut pump, stream, input, |to, frame| sent.push((to, frame)));
+        let mut send = |to, frame| sent.push((to, frame));
+        match input {
+            Some(input) => session.peer.handle(&mut pump, stream, input, send),
+            None => session.peer.drain(&mut pump, stream, &mut send),
+        }
         for (to, frame) in sent {
             self.deliver_in_session(now, &mut session, to, frame);
         }

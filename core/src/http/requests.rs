@@ -9,6 +9,7 @@ use super::{
     PeerId, PeerSession, Pump,
     admission::{AdmittedRequest, RequestHead},
     content::Content,
+    opening::Found,
     reply, session,
 };
 use crate::{
@@ -229,17 +230,19 @@ impl Endpoint {
 
     fn post_legacy(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
         let is_initialize = is_initialize(&frame);
-        let owner = request.facts.principal.as_deref();
-        let known =
-            request.facts.session_id.as_ref().map(|id| self.sessions.number(id, owner, false));
-        let number = match known.flatten() {
-            Some(number) => number,
-            None if is_initialize => return self.initialize(now, request, frame),
-            None if matches!(frame, Frame::One(Err(_))) => {
+        let number = match self.find_session(now, &request) {
+            Found::Session(number) => number,
+            Found::NoRoom => {
+                return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
+            }
+            Found::Nothing if is_initialize => return self.initialize(now, request, frame),
+            Found::Nothing if matches!(frame, Frame::One(Err(_))) => {
                 return self.refuse_frame(request, frame);
             }
-            None if known.is_some() => return self.refuse_session(request),
-            None => {
+            Found::Nothing if request.facts.session_id.is_some() => {
+                return self.refuse_session(request);
+            }
+            Found::Nothing => {
                 let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
                 return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
             }
@@ -249,45 +252,16 @@ impl Endpoint {
         {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
-        if !is_initialize && !is_initialized(&frame) {
-            self.sessions.mark_used(number);
-        }
-        self.post_to_session(now, request, number, frame);
+        self.post_to_session(now, request, number, Some(frame));
     }
 
-    /// Ends sessions until there is room for another one. Returns whether there is.
-    pub(super) fn make_room_for_session(&mut self, now: Instant, request: &HttpRequest) -> bool {
-        let client = request.facts.client_key();
-        while self.sessions.is_full(self.config.max_sessions) {
-            let Some(number) = self.sessions.expendable(client) else { return false };
-            self.end_session(now, number);
-        }
-        true
-    }
-
-    fn initialize(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
-        if !self.make_room_for_session(now, &request) {
-            return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
-        }
-        let machine = ServerSession::new(Arc::clone(&self.session));
-        let session = self.sessions.create(now, machine, &request.facts);
-        let number = session.number;
-        self.sessions.put(session);
-        self.post_to_session(now, request, number, frame);
-        self.sessions.weigh(number);
-        let opened =
-            |session: &mut super::sessions::Session| session.peer.machine.agreed().is_some();
-        if !self.sessions.get_mut(number).is_some_and(opened) {
-            self.end_session(now, number);
-        }
-    }
-
-    fn post_to_session(
+    /// Passes a message to its session; `None` if the session has read it.
+    pub(super) fn post_to_session(
         &mut self,
         now: Instant,
         request: HttpRequest,
         number: u64,
-        frame: Frame<'_>,
+        frame: Option<Frame<'_>>,
     ) {
         let HttpRequest {
             exchange: id, facts, accepts, cors, request_id, metadata, expires, ..
@@ -315,7 +289,7 @@ impl Endpoint {
             metadata,
         };
         self.exchanges.insert(id, exchange);
-        let input = session::Input::Parsed(frame);
+        let input = frame.map(session::Input::Parsed);
         self.with_session(now, number, stream, Some(&facts), input);
         // No call answers on this stream, so it is complete.
         if let Some(session) = self.sessions.get_mut(number)
@@ -408,11 +382,6 @@ pub(super) fn too_many(what: &str, option: &str) -> String {
 fn is_initialize(frame: &Frame<'_>) -> bool {
     let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
     *method == Method::Initialize.as_str()
-}
-
-fn is_initialized(frame: &Frame<'_>) -> bool {
-    let Frame::One(Ok(Message::Notification { method, .. })) = frame else { return false };
-    *method == Method::Initialized.as_str()
 }
 
 pub(super) fn wait_head() -> HeaderMap {

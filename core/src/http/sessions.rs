@@ -1,22 +1,26 @@
 //! Sessions that clients opened with `initialize` over HTTP, and the streams of each.
 
 use std::{
-    cell::LazyCell,
     collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use foldhash::fast::RandomState;
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
-use super::{ExchangeId, PeerId, PeerSession, events::EventLog, session_shares::SessionShares};
+use super::{
+    ExchangeId, PeerId, PeerSession,
+    events::{self, EventLog},
+    sealed_id::SessionId,
+    session_shares::SessionShares,
+};
 use crate::{
     protocol::{ClientKey, Principal},
     session::{
         InboundKey,
-        server::{HttpFacts, ServerSession},
+        server::{HttpFacts, ListKind, ServerSession},
     },
 };
 
@@ -24,19 +28,23 @@ use crate::{
 const MAX_UNDELIVERED: usize = 256;
 /// The maximum size of these messages in bytes, if there are several.
 const MAX_UNDELIVERED_BYTES: usize = 1024 * 1024;
-/// The size of the `clientInfo` and capabilities of all clients, in bytes, above which sessions end to make room for new ones.
+/// The size of the `clientInfo` and capabilities of all clients, in bytes, above which sessions are evicted.
 const MAX_IDENTITY_BYTES: usize = 64 * 1024 * 1024;
+/// The number of sessions at rest that stay in memory, so that their next requests find them there.
+const MAX_RESTING: usize = 512;
 /// The maximum number of stored events of one stream.
 const MAX_EVENTS: usize = 256;
 /// The maximum size of the stored events of one session, in bytes.
 const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
-/// All sessions of one endpoint.
+/// The sessions of one endpoint that are in memory.
 #[derive(Debug)]
 pub(super) struct Sessions {
     by_number: FxHashMap<u64, Box<Session>>,
-    numbers: HashMap<Arc<str>, u64>,
+    numbers: HashMap<Arc<str>, u64, RandomState>,
     shares: SessionShares,
+    /// The number of sessions from which on those at rest are removed.
+    prune_at: usize,
     /// The size of the `clientInfo` and capabilities of all clients, in bytes.
     identity_bytes: usize,
     /// The secret from which unguessable ids are derived.
@@ -54,8 +62,12 @@ pub(super) struct Session {
     client: Option<ClientKey>,
     /// True if its id is in the table.
     has_entry: bool,
-    /// True once the client has used it after `initialize`.
-    is_used: bool,
+    /// True if its id says all that there is of it while it is at rest.
+    is_whole: bool,
+    /// True if it was restored from its id.
+    pub(super) is_restored: bool,
+    /// The lists that may have changed while it was not in memory.
+    pub(super) missed: Vec<ListKind>,
     /// The size of the client's `clientInfo` and capabilities, in bytes.
     weight: usize,
     pub(super) peer: PeerSession,
@@ -93,8 +105,9 @@ impl Sessions {
     pub(super) fn new(seed: [u8; 32]) -> Self {
         Self {
             by_number: FxHashMap::default(),
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             shares: SessionShares::default(),
+            prune_at: 2 * MAX_RESTING,
             identity_bytes: 0,
             seed,
             next: 0,
@@ -110,26 +123,46 @@ impl Sessions {
         self.by_number.len() >= max || self.identity_bytes > MAX_IDENTITY_BYTES
     }
 
-    /// Returns the session that should end when there is no room for another one of this client: the oldest one that was
-    /// never used after `initialize`, or the one that has been idle for longest, of a client with more sessions or else of
-    /// this one. Where no other is left, one with a stream is chosen, but not of this client. One with a request under way is
-    /// kept.
+    /// Returns the session to evict when there is no room for another one of this client: of a client with more sessions, or
+    /// else of this one, the one that has been idle for longest. Where no other is left, it may have a stream, whose client can
+    /// open it again; one with a request under way is kept.
     pub(super) fn expendable(&self, newcomer: Option<ClientKey>) -> Option<u64> {
-        let is_idle =
-            |number: &u64| self.by_number.get(number).is_some_and(|session| session.is_idle());
-        let idle = LazyCell::new(|| self.oldest_of_each(Session::is_idle));
-        let without_connection =
-            self.shares.eviction_candidates(newcomer).find_map(|(client, may_be_used)| {
-                let unused = self.shares.unused(client).find(is_idle);
-                unused.or_else(|| idle.get(&client).filter(|_| may_be_used).copied())
-            });
-        without_connection.or_else(|| {
-            let others = self.shares.eviction_candidates(newcomer);
-            let mut others =
-                others.filter(|(client, may_be_used)| *may_be_used && *client != newcomer);
-            let waiting = LazyCell::new(|| self.oldest_of_each(|session| session.peer.is_idle()));
-            others.find_map(|(client, _)| waiting.get(&client).copied())
-        })
+        let longest_idle = |may_be_chosen: fn(&Session) -> bool| {
+            let found = self.oldest_of_each(may_be_chosen);
+            let mut clients = self.shares.eviction_candidates(newcomer);
+            clients.find_map(|client| found.get(&client).copied())
+        };
+        longest_idle(Session::is_idle).or_else(|| longest_idle(|session| session.peer.is_idle()))
+    }
+
+    /// Removes the sessions at rest that were not touched since this time; all of them for `None`.
+    pub(super) fn drop_resting(&mut self, since: Option<Instant>) {
+        let is_over = |session: &&Box<Session>| {
+            since.is_none_or(|since| session.touched < since) && session.is_at_rest()
+        };
+        let over: Vec<_> =
+            self.by_number.values().filter(is_over).map(|session| session.number).collect();
+        for number in over {
+            self.remove(number);
+        }
+    }
+
+    /// Removes the sessions at rest but those touched last.
+    fn prune(&mut self) {
+        let resting = self.by_number.values().filter(|session| session.is_at_rest());
+        let mut resting: Vec<_> =
+            resting.map(|session| (session.touched, session.number)).collect();
+        resting.sort_unstable();
+        for (_, number) in resting.iter().rev().skip(MAX_RESTING) {
+            self.remove(*number);
+        }
+        self.prune_at = self.by_number.len() + MAX_RESTING;
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(session) = self.take(number) {
+            self.forget(&session);
+        }
     }
 
     /// Returns the session of each client that was not touched for longest, of those that may be chosen.
@@ -152,22 +185,26 @@ impl Sessions {
     pub(super) fn create(
         &mut self,
         now: Instant,
+        id: SessionId,
         machine: ServerSession,
         facts: &HttpFacts,
     ) -> Box<Session> {
+        if self.by_number.len() >= self.prune_at {
+            self.prune();
+        }
         let number = self.next;
         self.next += 1;
         let client = facts.client_key();
-        self.shares.add(client, number);
-        let secret = Sha256::new().chain_update(self.seed).chain_update(number.to_le_bytes());
-        let id: Arc<str> = BASE64_URL_SAFE_NO_PAD.encode(secret.finalize()).into();
+        self.shares.add(client);
         Box::new(Session {
             number,
-            id,
+            id: id.text,
             owner: facts.principal.as_deref().map(Principal::identity),
             client,
             has_entry: false,
-            is_used: false,
+            is_whole: id.is_whole,
+            is_restored: false,
+            missed: Vec::new(),
             weight: 0,
             peer: PeerSession::new(PeerId::Session(number), machine),
             touched: now,
@@ -179,6 +216,43 @@ impl Sessions {
             log: None,
             next_stream: 0,
         })
+    }
+
+    /// Creates a session that is restored from its id; `missed` are the lists that may have changed in the meantime.
+    pub(super) fn restore(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        machine: ServerSession,
+        facts: &HttpFacts,
+        missed: Vec<ListKind>,
+    ) -> Box<Session> {
+        // The ids of events that were sent before must not be used again.
+        let next_stream = self.fresh_number();
+        let session = self.create(now, id, machine, facts);
+        Box::new(Session { is_restored: true, missed, next_stream, ..*session })
+    }
+
+    /// Returns an id that can't be guessed, for a session that exists in this process only.
+    pub(super) fn random_id(&self) -> SessionId {
+        SessionId::random(self.secret("id"))
+    }
+
+    /// Returns a large number of which a restored session can count on without meeting one that it used before.
+    pub(super) fn fresh_number(&self) -> u64 {
+        let [first, second, third, fourth, fifth, ..] = self.secret("number");
+        u64::from_be_bytes([0, 0, 0, first, second, third, fourth, fifth])
+    }
+
+    /// Derives a secret for the next session.
+    fn secret(&self, purpose: &str) -> [u8; 32] {
+        let secret = Sha256::new().chain_update(self.seed).chain_update(self.next.to_le_bytes());
+        secret.chain_update(purpose).finalize().into()
+    }
+
+    /// Returns whether a session with this id is in memory.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.numbers.contains_key(id)
     }
 
     /// Returns the number of the session with this id if this principal has opened it. Sessions of the HTTP+SSE transport
@@ -208,15 +282,6 @@ impl Sessions {
         self.by_number.insert(session.number, session);
     }
 
-    /// Records that a client uses its session after `initialize`.
-    pub(super) fn mark_used(&mut self, number: u64) {
-        if let Some(session) = self.by_number.get_mut(&number)
-            && !std::mem::replace(&mut session.is_used, true)
-        {
-            self.shares.mark_used(session.client, number);
-        }
-    }
-
     /// Counts what the client of a new session says about itself.
     pub(super) fn weigh(&mut self, number: u64) {
         if let Some(session) = self.by_number.get_mut(&number) {
@@ -228,7 +293,7 @@ impl Sessions {
 
     /// Ends a session that was taken out.
     pub(super) fn forget(&mut self, session: &Session) {
-        self.shares.remove(session.client, session.number);
+        self.shares.remove(session.client);
         self.identity_bytes -= session.weight;
         self.numbers.remove(&session.id);
         if self.numbers.capacity() > 1024 && self.numbers.len() * 4 < self.numbers.capacity() {
@@ -361,9 +426,26 @@ impl Session {
         is_full
     }
 
+    /// Returns whether an event belongs to an earlier stream of a restored session that answered no request: a new stream may
+    /// take its place.
+    pub(super) fn has_lost(&self, event: &str) -> bool {
+        let is_known = self.log.as_ref().is_some_and(|log| log.replay(event).is_ok());
+        self.is_restored && !is_known && events::stream_of(event).is_some_and(is_standalone)
+    }
+
     pub(super) fn undelivered(&mut self) -> VecDeque<Vec<u8>> {
         self.undelivered_bytes = 0;
         std::mem::take(&mut self.undelivered)
+    }
+
+    /// Returns whether its id says all that there is of it: it holds no stream, message, event or request, and no state.
+    fn is_at_rest(&self) -> bool {
+        self.is_whole
+            && self.legacy_sse.is_none()
+            && self.streams.is_empty()
+            && self.undelivered.is_empty()
+            && self.log.as_ref().is_none_or(|log| log.is_empty())
+            && self.peer.is_at_rest()
     }
 
     /// Returns whether nothing is connected and no request is under way.

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Instant};
 use http::{HeaderMap, StatusCode};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, reply,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
+    opening::Found,
+    reply,
     requests::{HttpRequest, too_many},
     session,
     sessions::{Session, is_standalone},
@@ -25,23 +27,22 @@ impl Endpoint {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
             return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
-        let Some(number) = self.session_of(&request) else { return self.refuse_without(request) };
+        let number = match self.find_session(now, &request) {
+            Found::Session(number) => number,
+            Found::Nothing => return self.refuse_without(request),
+            Found::NoRoom => {
+                return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
+            }
+        };
         if let Err(message) = self.check_version(&request.mcp_headers) {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
-        self.sessions.mark_used(number);
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
-        match request
-            .facts
-            .headers
-            .get(LAST_EVENT_ID)
-            .map(|value| value.to_str().unwrap_or_default())
-        {
-            Some(event) => {
-                let event = event.to_owned();
-                self.resume(now, request, &mut session, &event);
-            }
+        let last_event = request.facts.headers.get(LAST_EVENT_ID);
+        let last_event = last_event.map(|value| value.to_str().unwrap_or_default().to_owned());
+        match last_event.filter(|event| !session.has_lost(event)) {
+            Some(event) => self.resume(now, request, &mut session, &event),
             None if session.listening(None) >= self.config.max_streams => {
                 self.refuse_for_now(request, &too_many("streams of one session", "max_streams"));
             }
@@ -53,20 +54,24 @@ impl Endpoint {
             }
         }
         self.sessions.put(session);
+        self.tell_missed_changes(now, number);
     }
 
     pub(super) fn delete(&mut self, now: Instant, request: HttpRequest) {
-        let Some(number) = self.session_of(&request) else { return self.refuse_without(request) };
-        if let Err(message) = self.check_version(&request.mcp_headers) {
+        if let Err(message) = self.check_version(&request.mcp_headers)
+            && request.facts.session_id.is_some()
+        {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
-        self.end_session(now, number);
+        if !self.delete_session(now, &request) {
+            return self.refuse_without(request);
+        }
         self.answer_request(request, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
     }
 
     /// Ends a session, its streams and its calls.
     pub(super) fn end_session(&mut self, now: Instant, number: u64) {
-        self.with_session(now, number, u64::MAX, None, session::Input::Closed);
+        self.with_session(now, number, u64::MAX, None, Some(session::Input::Closed));
         let Some(session) = self.sessions.take(number) else { return };
         for exchange in session.exchanges() {
             self.end(exchange);
@@ -106,7 +111,8 @@ impl Endpoint {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let mut session = self.sessions.create(now, machine, &request.facts);
+        let id = self.sessions.random_id();
+        let mut session = self.sessions.create(now, id, machine, &request.facts);
         session.legacy_sse = Some(request.exchange);
         let mut first = Vec::new();
         sse::named_event(
@@ -149,7 +155,7 @@ impl Endpoint {
             remote: request.facts.remote,
         });
         let input = session::Input::Parsed(frame);
-        self.with_session(now, number, 0, Some(&facts), input);
+        self.with_session(now, number, 0, Some(&facts), Some(input));
         self.sessions.weigh(number);
         self.answer_request(request, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
     }
@@ -212,11 +218,6 @@ impl Endpoint {
         for frame in session.undelivered() {
             self.log_and_write(now, session, stream, &frame, false);
         }
-    }
-
-    fn session_of(&self, request: &HttpRequest) -> Option<u64> {
-        let owner = request.facts.principal.as_deref();
-        self.sessions.number(request.facts.session_id.as_ref()?, owner, false)
     }
 
     fn refuse_without(&mut self, request: HttpRequest) {

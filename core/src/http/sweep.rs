@@ -11,6 +11,9 @@ use crate::framing::sse;
 /// The minimum time between two sweeps.
 const MIN_PERIOD: Duration = Duration::from_millis(10);
 
+/// The time that a session at rest stays in memory for its next request.
+const RESTING_TIME: Duration = Duration::from_secs(60);
+
 /// Returns the time between two sweeps.
 pub(super) fn period(config: &EndpointConfig) -> Duration {
     (config.keep_alive.min(config.session_idle) / 4).max(MIN_PERIOD)
@@ -29,6 +32,9 @@ impl Endpoint {
             self.next_sweep = None;
             self.keep_alive(now);
             self.pass_due_ticks(now);
+            if let Some(since) = now.checked_sub(RESTING_TIME) {
+                self.sessions.drop_resting(Some(since));
+            }
             for number in self.sessions.idle(now, self.config.session_idle) {
                 self.end_session(now, number);
             }

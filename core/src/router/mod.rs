@@ -72,6 +72,7 @@ use crate::{
         SubscriptionFilter, json::raw,
     },
     schema::{Schema, SchemaProfile},
+    session::server::ListKind,
 };
 
 /// The default number of entries on one page of a list.
@@ -346,15 +347,27 @@ impl Components {
         CacheHint { ttl_ms, private: false }
     }
 
+    fn declares(&self, list: ListKind) -> bool {
+        match list {
+            ListKind::Tools => {
+                self.has(&self.tools) || self.replaces(&[Method::ListTools, Method::CallTool])
+            }
+            ListKind::Prompts => {
+                self.has(&self.prompts) || self.replaces(&[Method::ListPrompts, Method::GetPrompt])
+            }
+            ListKind::Resources => {
+                self.has_resources()
+                    || self.replaces(&[Method::ListResources, Method::ReadResource])
+            }
+        }
+    }
+
     fn describe(&self) -> ServerDescription {
         let list = ListCapability { list_changed: Some(true) };
         let resources = ResourcesCapability { subscribe: Some(true), list_changed: Some(true) };
-        let has_tools =
-            self.has(&self.tools) || self.replaces(&[Method::ListTools, Method::CallTool]);
-        let has_prompts =
-            self.has(&self.prompts) || self.replaces(&[Method::ListPrompts, Method::GetPrompt]);
-        let has_resources =
-            self.has_resources() || self.replaces(&[Method::ListResources, Method::ReadResource]);
+        let [has_tools, has_prompts, has_resources] =
+            [ListKind::Tools, ListKind::Prompts, ListKind::Resources]
+                .map(|list| self.declares(list));
         let completes = completion::any(self) || self.replaces(&[Method::Complete]);
         let mut capabilities = ServerCapabilities {
             tools: has_tools.then(|| list.clone()),
@@ -379,6 +392,12 @@ impl Components {
 }
 
 impl Components {
+    /// Returns the lists whose changes the server reports.
+    pub(crate) fn declared_lists(&self) -> Vec<ListKind> {
+        let lists = [ListKind::Tools, ListKind::Resources, ListKind::Prompts];
+        lists.into_iter().filter(|list| self.declares(*list)).collect()
+    }
+
     /// Returns the middleware frame for the handler of a notification.
     pub(crate) fn middleware_frame_of(
         &self,

@@ -64,6 +64,7 @@ impl Sessions {
             table.sweep_at = 2 * table.kept.len();
         }
         let session = Session::default();
+        client.keep_values();
         table.kept.insert(key, (Arc::downgrade(client), session.clone()));
         session
     }

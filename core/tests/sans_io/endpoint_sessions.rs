@@ -59,28 +59,35 @@ fn pending_requests_of_an_ended_session_get_an_error() {
 }
 
 #[test]
-fn a_session_that_is_idle_ends() {
+fn what_a_session_holds_goes_when_it_is_idle() {
     let config =
         EndpointConfig { session_idle: Duration::from_secs(60), ..EndpointConfig::default() };
     let mut visitor = with(config);
     let [idle, used, listening, calling] = [0; 4].map(|_| visitor.open("2025-11-25", json!({})));
+    let subscribe = json!({
+        "jsonrpc": "2.0", "id": 9, "method": "resources/subscribe", "params": {"uri": "fixture://about"},
+    });
+    for session in [&idle, &used, &listening, &calling] {
+        visitor.legacy(session, &subscribe);
+    }
     let stream = visitor.get(&listening, "");
     visitor.call(&calling, 1, "wait");
     for _ in 0..3 {
         visitor.advance(Duration::from_secs(40));
         visitor.legacy(&used, &ping(1));
     }
-    let statuses = |visitor: &mut Visitor| {
-        [&idle, &used, &listening, &calling].map(|session| {
-            let id = visitor.legacy(session, &ping(2));
-            visitor.reply(id).status
-        })
+    let held = |visitor: &Visitor| {
+        [&idle, &used, &listening, &calling].map(|session| visitor.endpoint.holds_session(session))
     };
-    assert_eq!(statuses(&mut visitor), [404, 200, 200, 200]);
+    assert_eq!(held(&visitor), [false, true, true, true]);
     visitor.finish(Ok(Reply::Nothing));
     visitor.handle(EndpointInput::Disconnected(ExchangeId(stream)));
     visitor.advance(Duration::from_secs(61));
-    assert_eq!(statuses(&mut visitor), [404; 4]);
+    assert_eq!(held(&visitor), [false; 4]);
+    for session in [&idle, &used, &listening, &calling] {
+        let id = visitor.legacy(session, &ping(2));
+        assert_eq!(visitor.reply(id).status, 200, "its client goes on with it");
+    }
 }
 
 #[test]
@@ -289,7 +296,8 @@ fn sessions_and_streams_are_limited() {
     visitor.handle(EndpointInput::Disconnected(ExchangeId(first)));
     let fourth = visitor.get(&session, "");
     assert_eq!(visitor.reply(fourth).status, 200);
-    // The client's own session, which has a stream, is not ended for another one.
+    // A session with a request under way is never evicted.
+    visitor.call(&session, 1, "wait");
     let another = Request::post(initialize("2025-11-25"));
     let reply = visitor.ask(&another);
     assert_eq!((reply.status, reply.header("retry-after")), (503, "1"));
@@ -297,8 +305,12 @@ fn sessions_and_streams_are_limited() {
     assert!(reply.body.contains("max_sessions"));
     // The modern era needs no session.
     visitor.serves(&Request::modern("tools/list", json!({})));
-    assert_eq!(visitor.ask(&Request::bare("DELETE", &session)).status, 204);
+    visitor.finish(Ok(Reply::Nothing));
+    // Without one, its streams end: their client can open them again.
     visitor.serves(&another);
+    assert!(visitor.reply(fourth).complete);
+    let again = visitor.get(&session, "");
+    assert_eq!(visitor.reply(again).status, 200);
 }
 
 #[test]

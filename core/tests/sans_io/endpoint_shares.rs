@@ -19,7 +19,8 @@ fn at(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
 
-/// Sends `initialize`; returns the session's id, or `None` if it is refused with 503.
+/// Sends `initialize`; returns the session's id, or `None` if it is refused with 503. The session holds memory, because its
+/// log level is not the default.
 fn initialize(visitor: &mut Visitor, padding: usize) -> Option<String> {
     let info = json!({"name": "x".repeat(padding), "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -27,30 +28,44 @@ fn initialize(visitor: &mut Visitor, padding: usize) -> Option<String> {
     let id = visitor.legacy("", &body);
     let reply = visitor.reply(id);
     assert!(matches!(reply.status, 200 | 503), "{reply:?}");
-    (reply.status == 200).then(|| reply.header("mcp-session-id").to_owned())
+    if reply.status == 503 {
+        return None;
+    }
+    let session = reply.header("mcp-session-id").to_owned();
+    let level = json!({"level": "debug"});
+    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": level});
+    let id = visitor.legacy(&session, &body);
+    assert_eq!(visitor.reply(id).status, 200);
+    Some(session)
 }
 
-fn is_open(visitor: &mut Visitor, session: &str) -> bool {
+/// Returns whether the memory of a session was kept.
+fn is_held(visitor: &Visitor, session: &str) -> bool {
+    visitor.endpoint.holds_session(session)
+}
+
+/// Sends a request in a session.
+fn touch(visitor: &mut Visitor, session: &str) {
     let id = visitor.legacy(session, &ping(1));
-    visitor.reply(id).status == 200
+    assert_eq!(visitor.reply(id).status, 200);
 }
 
 #[test]
-fn sessions_that_were_never_used_end_first_when_the_table_is_full() {
+fn the_session_that_is_idle_for_longest_is_evicted_also_within_one_client() {
     let mut visitor = with(EndpointConfig { max_sessions: 3, ..EndpointConfig::default() });
-    let open = |visitor: &mut Visitor| initialize(visitor, 1).unwrap();
+    let open = |visitor: &mut Visitor| {
+        visitor.now += Duration::from_secs(1);
+        initialize(visitor, 1).unwrap()
+    };
     let used = open(&mut visitor);
-    assert!(is_open(&mut visitor, &used));
-    let flood: Vec<String> = (0..10).map(|_| open(&mut visitor)).collect();
-    let (ended, two) = flood.split_at(8);
-    assert!(!ended.iter().any(|session| is_open(&mut visitor, session)));
-    assert!(two.iter().all(|session| is_open(&mut visitor, session)), "the newest two");
+    let others = [open(&mut visitor), open(&mut visitor)];
     visitor.now += Duration::from_secs(1);
-    assert!(is_open(&mut visitor, &used));
-    // All three have been used now, `used` last.
+    touch(&mut visitor, &used);
     let newest = open(&mut visitor);
-    let left = [&used, &two[0], &two[1]].map(|session| is_open(&mut visitor, session));
-    assert_eq!((left, is_open(&mut visitor, &newest)), ([true, false, true], true));
+    let held = [&used, &others[0], &others[1], &newest].map(|session| is_held(&visitor, session));
+    assert_eq!(held, [true, false, true, true]);
+    // The client of an evicted session goes on with it.
+    touch(&mut visitor, &others[0]);
 }
 
 /// Ways to tell clients apart: each function makes the visitor client `n`.
@@ -74,29 +89,25 @@ fn check_shares_of_sessions(become_client: fn(&mut Visitor, u8)) {
     become_client(&mut visitor, 1);
     let greedy: Vec<String> = (0..4).filter_map(|_| initialize(&mut visitor, 1)).collect();
     for session in &greedy {
-        assert!(is_open(&mut visitor, session));
+        touch(&mut visitor, session);
         visitor.now += Duration::from_secs(1);
     }
     become_client(&mut visitor, 2);
     let mut open = || {
         visitor.now += Duration::from_secs(1);
-        let session = initialize(&mut visitor, 1).expect("one of the other or of its own ends");
-        assert!(is_open(&mut visitor, &session));
-        session
+        initialize(&mut visitor, 1).expect("one of the other or of its own is evicted")
     };
     let own = [open(), open(), open()];
-    let left = own.map(|session| is_open(&mut visitor, &session));
-    assert_eq!(left, [false, true, true], "half of them is its share");
-    become_client(&mut visitor, 1);
-    let left: Vec<bool> = greedy.iter().map(|session| is_open(&mut visitor, session)).collect();
-    assert_eq!(left, [false, false, true, true], "those idle for longest have ended");
+    let held = own.map(|session| is_held(&visitor, &session));
+    assert_eq!(held, [false, true, true], "half of them is its share");
+    let held: Vec<bool> = greedy.iter().map(|session| is_held(&visitor, session)).collect();
+    assert_eq!(held, [false, false, true, true], "those idle for longest are evicted");
 }
 
 /// Opens sessions with a stream each.
 fn connect(visitor: &mut Visitor, count: usize) -> Vec<String> {
     let open = |_| {
         let session = initialize(visitor, 1).unwrap();
-        assert!(is_open(visitor, &session));
         visitor.now += Duration::from_secs(1);
         let stream = visitor.get(&session, "");
         assert_eq!(visitor.replies[&stream].status, 200);
@@ -112,19 +123,20 @@ fn a_client_whose_sessions_are_all_connected_does_not_lock_others_out() {
         become_client(&mut visitor, 1);
         let greedy = connect(&mut visitor, 4);
         become_client(&mut visitor, 2);
-        let idle: Vec<String> = (0..2).map(|_| initialize(&mut visitor, 1).unwrap()).collect();
-        assert!(idle.iter().all(|session| is_open(&mut visitor, session)));
+        let idle: Vec<String> = (0..2)
+            .map(|_| {
+                visitor.now += Duration::from_secs(1);
+                initialize(&mut visitor, 1).unwrap()
+            })
+            .collect();
         become_client(&mut visitor, 3);
         let third = initialize(&mut visitor, 1).expect("another client has an idle session");
-        assert!(is_open(&mut visitor, &third));
-        become_client(&mut visitor, 2);
-        let left: Vec<bool> = idle.iter().map(|session| is_open(&mut visitor, session)).collect();
-        assert_eq!(left, [false, true]);
+        let held = [&idle[0], &idle[1], &third].map(|session| is_held(&visitor, session));
+        assert_eq!(held, [false, true, true]);
         become_client(&mut visitor, 4);
         assert!(initialize(&mut visitor, 1).is_some(), "the largest has no idle one");
-        become_client(&mut visitor, 1);
-        let left: Vec<bool> = greedy.iter().map(|session| is_open(&mut visitor, session)).collect();
-        assert_eq!(left, [false, true, true, true]);
+        let held: Vec<bool> = greedy.iter().map(|session| is_held(&visitor, session)).collect();
+        assert_eq!(held, [false, true, true, true]);
     }
 }
 
@@ -133,8 +145,8 @@ fn sessions_are_limited_by_the_bytes_that_their_clients_say_about_themselves() {
     let mut visitor = with(EndpointConfig::default());
     let open: Vec<Option<String>> = (0..1_200).map(|_| initialize(&mut visitor, 60_000)).collect();
     assert!(open.iter().all(Option::is_some));
-    let open = open.iter().flatten().filter(|session| is_open(&mut visitor, session)).count();
-    assert!((1_000..1_150).contains(&open), "{open}");
+    let held = open.iter().flatten().filter(|session| is_held(&visitor, session)).count();
+    assert!((1_000..1_150).contains(&held), "{held}");
 }
 
 #[test]

@@ -62,6 +62,7 @@ mod registration;
 mod result_cache;
 mod test_mode;
 mod schema_suite;
+mod sealed_sessions;
 mod service;
 mod spec_schemas;
 mod subscription_changes;

@@ -62,11 +62,11 @@ pub(super) enum Answered {
 }
 
 impl Asked {
-    /// `seed` must be different for every session, and should be random.
-    pub(super) fn new(seed: &[u8]) -> Self {
+    /// `seed` must be different for every session, and should be random. `first` is the id of the first question.
+    pub(super) fn new(seed: &[u8], first: u64) -> Self {
         Self {
             seed: Sha256::digest(seed).into(),
-            next: 1,
+            next: first,
             open: BTreeMap::new(),
             held: Vec::new(),
             pages: BTreeMap::new(),
@@ -159,6 +159,11 @@ impl Asked {
                 wire::notification_frame(cancelled, Some(&params.finish()))
             })
             .collect()
+    }
+
+    /// Returns whether no question and no page is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.held.is_empty() && self.pages.is_empty()
     }
 
     /// Returns all questions that remain unanswered because the client disconnected.
@@ -266,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_once_and_for_its_own_call() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         let request = ask(&mut asked, 5, 7).unwrap();
         assert_eq!(request["method"], "elicitation/create");
         assert_eq!(request["params"]["message"], "Sure?");
@@ -287,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_model_that_may_not_be_asked_was_declined() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         let declared = to_raw(&json!({"sampling": {}}));
         let text = json!({"role": "user", "content": {"type": "text", "text": "Hi."}});
         let params = to_raw(&json!({"messages": [text], "maxTokens": 5}));
@@ -301,7 +306,7 @@ mod tests {
 
     #[test]
     fn an_error_is_the_handlers_to_see() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         ask(&mut asked, 0, 0).unwrap();
         let refused = ErrorObject::new(-1, "User rejected it");
         let fault = settle(&mut asked, 1, Err(refused)).2.unwrap_err();
@@ -310,7 +315,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_does_not_fit_says_why_and_settles_nothing() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         ask(&mut asked, 5, 7).unwrap();
         let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
         let Some(Answered::Received { call, ask, answer }) = asked.answer(Some(&id(1)), Ok(&unfit))
@@ -326,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_a_call_asked_is_taken_back_when_it_ends() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         for (call, number) in [(1, 0), (2, 0), (1, 1)] {
             ask(&mut asked, call, number).unwrap();
         }
@@ -344,7 +349,7 @@ mod tests {
 
     #[test]
     fn questions_in_flight_are_bounded() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         for number in 0..MAX_OPEN as u64 {
             ask(&mut asked, 0, number).unwrap();
         }
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_what_it_did_not_declare() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         let fault = asked.ask(latest(), None, asking(0, 0, form())).unwrap_err();
         assert_eq!(fault.kind, FaultKind::MissingCapability);
         assert!(asked.open.is_empty());
@@ -362,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_page_has_a_name_that_its_end_is_told_by() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         let declared = to_raw(&json!({"elicitation": {"url": {}}}));
         let page = to_raw(&json!({"mode": "url", "message": "In?", "url": "https://a.example/in"}));
         let frame = asked.ask(latest(), Some(&declared), asking(0, 0, page)).unwrap();
@@ -381,7 +386,7 @@ mod tests {
     }
     #[test]
     fn a_page_that_an_error_named_is_told_once_however_often_it_did() {
-        let mut asked = Asked::new(b"a");
+        let mut asked = Asked::new(b"a", 1);
         for _ in 0..3 {
             asked.note_page("own".into());
         }

@@ -31,6 +31,10 @@ pub(super) struct Batches {
 }
 
 impl Batches {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Errors if a reply of this size can't be queued until its batch is complete.
     pub(super) fn check(&self, bytes: usize) -> Result<(), Fault> {
         if self.bytes + bytes <= MAX_REPLIES {

@@ -1,6 +1,12 @@
 //! A request as handed to the router or engine, with its context.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use http::HeaderMap;
 
@@ -129,6 +135,22 @@ pub struct ClientIdentity {
     /// The client's `Implementation`, as JSON.
     pub info: Option<Raw>,
     pub capabilities: Option<Raw>,
+    has_values: AtomicBool,
+}
+
+impl ClientIdentity {
+    pub fn new(info: Option<Raw>, capabilities: Option<Raw>) -> Self {
+        Self { info, capabilities, has_values: AtomicBool::new(false) }
+    }
+
+    /// Records that handlers store values for this client's session, which therefore stays in memory.
+    pub fn keep_values(&self) {
+        self.has_values.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_values(&self) -> bool {
+        self.has_values.load(Ordering::Relaxed)
+    }
 }
 
 /// A progress report of a handler.

@@ -53,7 +53,7 @@ impl ServerSession {
         if !self.stands_alone {
             let (info, capabilities) =
                 (initialize.client_info.clone(), initialize.capabilities.clone());
-            self.handshake.open_as(wire, ClientIdentity { info, capabilities });
+            self.handshake.open_as(wire, ClientIdentity::new(info, capabilities));
         }
     }
 

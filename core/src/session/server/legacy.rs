@@ -120,10 +120,10 @@ impl Handshake {
             return Err(Fault::new(FaultKind::UnsupportedRevision, message)
                 .with_data(Some(json::to_raw(&data))));
         };
-        let client = Arc::new(ClientIdentity {
-            info: initialize.client_info.clone(),
-            capabilities: initialize.capabilities.clone(),
-        });
+        let client = Arc::new(ClientIdentity::new(
+            initialize.client_info.clone(),
+            initialize.capabilities.clone(),
+        ));
         let wire = Wire::for_revision(agreed);
         *self = Self::open_in(wire, client);
         Ok(wire)
@@ -132,6 +132,19 @@ impl Handshake {
     /// Opens the session in a dialect.
     pub(super) fn open_as(&mut self, wire: &'static Wire, client: ClientIdentity) {
         *self = Self::open_in(wire, Arc::new(client));
+    }
+
+    /// Creates the state of a session whose client confirmed the handshake some time ago.
+    pub(super) fn restored(wire: &'static Wire, client: ClientIdentity) -> Self {
+        let mut handshake = Self::open_in(wire, Arc::new(client));
+        handshake.confirm();
+        handshake
+    }
+
+    /// Returns whether the session has no state but its revision and its client.
+    pub(super) fn is_restorable(&self) -> bool {
+        let Self::Open { wire, client, level, .. } = self else { return false };
+        wire.dialect.is_none() && *level == DEFAULT_LEVEL && !client.has_values()
     }
 
     fn open_in(wire: &'static Wire, client: Arc<ClientIdentity>) -> Self {

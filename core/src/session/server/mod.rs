@@ -13,6 +13,7 @@ mod notifications;
 mod outgoing;
 mod questions;
 mod requests;
+mod restored;
 mod io;
 mod subscriptions;
 
@@ -69,6 +70,8 @@ pub struct ServerSession {
     lists: Vec<ListKind>,
     /// Lists that changed before the handshake was confirmed; the client is notified afterwards.
     untold: Vec<ListKind>,
+    /// The JSON-RPC id of the first question to the client.
+    first_question: u64,
     outputs: VecDeque<Output>,
 }
 
@@ -90,6 +93,7 @@ impl ServerSession {
             answers_nothing: false,
             lists: Vec::new(),
             untold: Vec::new(),
+            first_question: 1,
             outputs: VecDeque::new(),
         }
     }
@@ -111,6 +115,11 @@ impl ServerSession {
     /// Returns the revision negotiated by `initialize`.
     pub fn agreed(&self) -> Option<&'static Wire> {
         self.handshake.wire()
+    }
+
+    /// Returns the negotiated revision and the client's identity, once `initialize` was read.
+    pub(crate) fn client(&self) -> Option<(&'static Wire, Arc<ClientIdentity>)> {
+        self.handshake.client()
     }
 
     /// Returns the size of what the client said about itself in `initialize`, in bytes.

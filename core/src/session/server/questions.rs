@@ -79,10 +79,10 @@ impl ServerSession {
 
     /// Returns the questions of this client; the first question creates the table.
     fn book(&mut self, call: InboundKey, ask: AskId) -> &mut Asked {
-        let seed = self.config.seed;
+        let (seed, first) = (self.config.seed, self.first_question);
         self.asked.get_or_insert_with(|| {
             let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
-            Box::new(Asked::new(&own))
+            Box::new(Asked::new(&own, first))
         })
     }
 

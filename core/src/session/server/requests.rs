@@ -344,10 +344,10 @@ impl Admitted {
     fn modern(envelope: &Envelope<'_>) -> Self {
         Self {
             wire: Wire::for_revision(envelope.revision),
-            client: Arc::new(ClientIdentity {
-                info: envelope.client_info.map(ToOwned::to_owned),
-                capabilities: Some(envelope.capabilities.to_owned()),
-            }),
+            client: Arc::new(ClientIdentity::new(
+                envelope.client_info.map(ToOwned::to_owned),
+                Some(envelope.capabilities.to_owned()),
+            )),
             log: LogPolicy::Request(envelope.log_level),
             progress_token: token(envelope.meta.progress_token),
             meta: envelope.meta.raw.map(ToOwned::to_owned),

@@ -29,6 +29,10 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.uris.is_empty() && self.listening.is_empty()
+    }
+
     /// Ends the subscription of a `subscriptions/listen`.
     pub(super) fn forget(&mut self, call: InboundKey) {
         self.listening.retain(|(key, _)| *key != call);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Ticket},
+    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Reader,
@@ -97,11 +97,15 @@ impl Answered {
 
 impl Visitor {
     pub(crate) fn new(components: Components, config: EndpointConfig) -> Self {
-        let now = Instant::now();
-        let start = gudgeon::test_pair::start(now);
+        let start = gudgeon::test_pair::start(Instant::now());
+        Self::started(components, config, &start)
+    }
+
+    /// A process of its own, with this start.
+    pub(crate) fn started(components: Components, config: EndpointConfig, start: &Start) -> Self {
         Self {
-            endpoint: Endpoint::new(Arc::new(components), config, &start),
-            now,
+            endpoint: Endpoint::new(Arc::new(components), config, start),
+            now: start.now,
             runs: Vec::new(),
             cancelled: Vec::new(),
             host_requests: Vec::new(),
