@@ -128,6 +128,6 @@ pub use server::{
     ResourceNotFound, SchemaProfile, Server, ServerOptions, State, Tool, ToolError, ask,
 };
 #[cfg(feature = "http")]
-pub use server::{Cors, HttpOptions, HttpService, Listening};
+pub use server::{Cors, HttpOptions, HttpService, Listening, SessionMode};
 #[cfg(feature = "client")]
 pub use upstream::Upstream;

@@ -115,7 +115,8 @@ impl Service {
                 EndpointOutput::Compute(computation) => Output::Compute(computation),
                 EndpointOutput::Connection(..)
                 | EndpointOutput::Exchange(..)
-                | EndpointOutput::Expired(_) => continue,
+                | EndpointOutput::Expired(_)
+                | EndpointOutput::Publish(_) => continue,
             });
         }
     }

@@ -55,7 +55,7 @@ fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
         params: json::raw("{}".into()),
     };
     let capabilities = Some(json::raw(r#"{"roots":{}}"#.into()));
-    let client = ClientIdentity { capabilities, ..ClientIdentity::default() };
+    let client = ClientIdentity::new(None, capabilities);
     batches.calls.get_mut(&0).unwrap().context.client = Arc::new(client);
     let asked = batches.ask(0, keys.iter().map(question).collect()).unwrap();
     assert_eq!(asked.set().send().len(), keys.len());

@@ -109,6 +109,7 @@ class HttpOptions(TypedDict, total=False):
     cors: bool | Sequence[str]
     legacy_sse: bool
     max_body: int
+    sessions: Literal["sealed", "none"]
     max_sessions: int
     max_streams: int
     max_in_flight: int

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     error::Error,
-    http::{Cors, EndpointConfig},
+    http::{Cors, EndpointConfig, SessionMode},
     protocol::json,
     transport::listen::ListenOptions,
 };
@@ -21,6 +21,7 @@ pub struct HttpOptions {
     cors: Allowed,
     legacy_sse: bool,
     max_body: Option<usize>,
+    sessions: Option<Sessions>,
     max_sessions: Option<usize>,
     max_streams: Option<usize>,
     max_in_flight: Option<usize>,
@@ -34,6 +35,13 @@ pub struct HttpOptions {
     shutdown_grace_ms: Option<f64>,
     /// The threads that do the IO of an address.
     pub io_threads: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Sessions {
+    Sealed,
+    None,
 }
 
 /// `true`: any origin.
@@ -61,7 +69,7 @@ impl HttpOptions {
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         let options: Self = json::from_bytes(json)
             .map_err(|error| Error::misuse(format!("the options can't be read: {error}")))?;
-        options.endpoint(EndpointConfig::default()).guard.check()?;
+        options.endpoint(EndpointConfig::default()).check()?;
         Ok(options)
     }
 
@@ -77,6 +85,13 @@ impl HttpOptions {
         };
         base.legacy_sse = self.legacy_sse;
         set(&mut base.max_body, self.max_body);
+        set(
+            &mut base.sessions,
+            self.sessions.map(|sessions| match sessions {
+                Sessions::Sealed => SessionMode::Sealed,
+                Sessions::None => SessionMode::None,
+            }),
+        );
         set(&mut base.max_sessions, self.max_sessions);
         set(&mut base.max_streams, self.max_streams);
         set(&mut base.max_in_flight, self.max_in_flight);

@@ -16,8 +16,13 @@ use tokio::sync::Notify;
 #[cfg(feature = "auth")]
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
-    Holding, Ledgers, Outbox, Work, endpoint_state::EndpointState, sending::Sending, start,
-    start_gate::Backlog, watchdog::lock_soon, work::EndpointStep,
+    Holding, Ledgers, Outbox, Work,
+    endpoint_state::{EndpointState, Publish},
+    sending::Sending,
+    start,
+    start_gate::Backlog,
+    watchdog::lock_soon,
+    work::EndpointStep,
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
@@ -288,6 +293,17 @@ impl EndpointServer {
     /// Notifies the client that the interaction with this URL elicitation's id is complete.
     pub fn page_done(&self, page: &str) {
         self.update(EndpointInput::PageDone(page));
+    }
+
+    /// Has the endpoint share sessions and changes with the other processes that serve its address, to which `publish` sends
+    /// messages.
+    pub(crate) fn share(&self, publish: Publish) {
+        self.lock().share(publish);
+    }
+
+    /// Handles a message of another process.
+    pub(crate) fn published(&self, message: &[u8]) -> Work {
+        self.handle(EndpointInput::Published(message))
     }
 
     /// Stops everything in flight.

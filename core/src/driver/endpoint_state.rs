@@ -18,6 +18,9 @@ use crate::{
     session::server::CallContext,
 };
 
+/// A function that sends a message to other processes, and does not block.
+pub(crate) type Publish = Box<dyn FnMut(Vec<u8>) + Send>;
+
 /// One endpoint and the outboxes of its readers.
 pub(super) struct EndpointState {
     pub(super) endpoint: Endpoint,
@@ -26,6 +29,8 @@ pub(super) struct EndpointState {
     /// Handlers that wait until their clients have read.
     gate: StartGate,
     backlog: Arc<Backlog>,
+    /// Sends a message to the other processes that serve the address; `None` if there are none.
+    publish: Option<Publish>,
     /// Handlers that another host runs.
     pub(super) native: NativeRuns,
     /// Work that no caller could take yet.
@@ -42,10 +47,17 @@ impl EndpointState {
             connections: FxHashMap::default(),
             gate: StartGate::new(Arc::clone(&backlog)),
             backlog,
+            publish: None,
             native: NativeRuns::default(),
             untaken: Work::default(),
             armed: None,
         }
+    }
+
+    /// Has the endpoint share sessions and changes with the processes that get these messages.
+    pub(super) fn share(&mut self, publish: Publish) {
+        self.endpoint.share();
+        self.publish = Some(publish);
     }
 
     #[inline]
@@ -90,6 +102,12 @@ impl EndpointState {
                 EndpointOutput::Connection(id, part) => {
                     if let Some(sending) = self.connections.get_mut(&id) {
                         self.gate.deliver(id, sending, part);
+                    }
+                    None
+                }
+                EndpointOutput::Publish(message) => {
+                    if let Some(publish) = &mut self.publish {
+                        publish(message);
                     }
                     None
                 }

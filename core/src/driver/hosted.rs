@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{EndpointServer, Ledgers, Outbox, Work, work::EndpointStep};
+use super::{EndpointServer, Ledgers, Outbox, Work, endpoint_state::Publish, work::EndpointStep};
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
@@ -175,6 +175,16 @@ impl HostedEndpoint {
     /// Stops everything that is in flight.
     pub(crate) fn close(&self) {
         self.host.perform(self.server.close());
+    }
+
+    /// Has the endpoint send messages to the other processes that serve its address.
+    pub(crate) fn share(&self, publish: Publish) {
+        self.server.share(publish);
+    }
+
+    /// Handles a message of another process.
+    pub(crate) fn published(&self, message: &[u8]) {
+        self.host.perform(self.server.published(message));
     }
 
     /// Handles the deadlines that have come.

@@ -232,9 +232,11 @@ impl Engine {
         if !running.result_builder.may_ask() {
             return Err(Fault::new(FaultKind::Handler, ASKS_ELSEWHERE));
         }
-        let capabilities = running.replay.as_ref();
-        let capabilities =
-            capabilities.and_then(|replay| replay.context.client.capabilities.as_ref());
+        let nothing = asking::nothing_declared();
+        let capabilities = match &running.replay {
+            Some(replay) => replay.context.client.capabilities.as_ref(),
+            None => Some(&nothing),
+        };
         asking::check(&question, capabilities, running.wire)?;
         if self.lacks_room(call, false) {
             return Err(crowded());

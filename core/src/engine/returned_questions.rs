@@ -45,7 +45,9 @@ impl Engine {
         let weight = self.calls.get(call)?.weight;
         let (origin, mut running) = self.take_running(call)?;
         let Some(mut replay) = running.replay.take() else {
-            let round = asking::round(questions, &Answers::default(), None, running.wire);
+            let nothing = asking::nothing_declared();
+            let answers = Answers::default();
+            let round = asking::round(questions, &answers, Some(&nothing), running.wire);
             self.leave(now, running.slot);
             let fault = round.err().unwrap_or_else(nobody_to_ask);
             return Some(origin.deliver(CallEvent::Answered(Err(fault))));

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 #[cfg(feature = "auth")]
 use super::authorization::{Protected, Unauthenticated};
 use super::{
-    EndpointConfig, Part, Refused,
+    EndpointConfig, Part, Refused, SessionMode,
     challenge::{self, Demands},
     config::PathMeaning,
     content::Content,
@@ -108,7 +108,8 @@ impl Admission {
             guard: Guard::new(&config.guard),
             config: config.clone(),
             dialects: session.dialects.clone(),
-            has_sessions: wire::has_sessions(&session.revisions, &session.dialects),
+            has_sessions: config.sessions != SessionMode::None
+                && wire::has_sessions(&session.revisions, &session.dialects),
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::guard::GuardConfig;
 #[cfg(feature = "auth")]
 use crate::auth::server::config::AuthConfig;
+use crate::error::{Error, option_name};
 
 /// The options of an endpoint, with the defaults that suit a server on one's own machine.
 #[derive(Clone, Debug)]
@@ -19,11 +20,12 @@ pub struct EndpointConfig {
     pub legacy_sse: bool,
     /// The maximum size of a request body, in bytes.
     pub max_body: usize,
+    pub sessions: SessionMode,
     pub max_sessions: usize,
     /// The maximum number of streams of one session.
     pub max_streams: usize,
     pub max_in_flight: usize,
-    /// The time after which an idle session ends.
+    /// The time after which an idle session loses what it holds in memory.
     pub session_idle: Duration,
     /// The time after which an idle stream sends a comment.
     pub keep_alive: Duration,
@@ -43,6 +45,7 @@ impl Default for EndpointConfig {
             guard: GuardConfig::default(),
             legacy_sse: false,
             max_body: 4 * 1024 * 1024,
+            sessions: SessionMode::Sealed,
             max_sessions: 10_000,
             max_streams: 16,
             max_in_flight: 1_000,
@@ -56,6 +59,20 @@ impl Default for EndpointConfig {
     }
 }
 
+/// The sessions of clients before 2026-07-28.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub enum SessionMode {
+    /// The id of a session contains what the session consists of, sealed with the keys of the server. Each process with the
+    /// same keys goes on with it, and it holds memory only while it has a stream, a subscription, an open question, stored
+    /// values, or another log level than the default.
+    #[default]
+    Sealed,
+    /// There are no sessions: each request is served by itself, and nothing is sent but its answer. Handlers can't ask the
+    /// client, and there are no subscriptions and log messages.
+    None,
+}
+
 /// The meaning of a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PathMeaning {
@@ -66,6 +83,17 @@ pub(super) enum PathMeaning {
 }
 
 impl EndpointConfig {
+    /// Errors if an option can match nothing, or excludes another.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.legacy_sse && self.sessions == SessionMode::None {
+            let [sessions, legacy_sse] = ["sessions", "legacy_sse"].map(option_name);
+            return Err(Error::misuse(format!(
+                "{legacy_sse} needs sessions, and {sessions} is \"none\": leave one of them out"
+            )));
+        }
+        self.guard.check()
+    }
+
     /// A trailing slash makes no difference.
     pub(super) fn place(&self, path: &str) -> PathMeaning {
         let path = path.strip_suffix('/').unwrap_or(path);

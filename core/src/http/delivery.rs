@@ -8,12 +8,13 @@ use std::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, Part, Reader, reply,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, Reader, reply,
     sessions::{Session, is_standalone},
 };
 use crate::{
     error::{Fault, FaultKind},
     framing::sse,
+    protocol::json,
     session::{
         InboundKey,
         server::{MissingScopes, OutgoingFrame, disconnected},
@@ -33,6 +34,8 @@ impl Endpoint {
         exchange: &mut Exchange,
         sent: Vec<OutgoingFrame>,
     ) -> bool {
+        let is_legacy =
+            matches!(&exchange.owner, ExchangeOwner::Modern(peer) if peer.machine.is_sessionless());
         for sent in sent {
             let is_reply = sent.is_reply();
             let OutgoingFrame { frame, error, is_change, missing_scopes, .. } = sent;
@@ -45,6 +48,7 @@ impl Endpoint {
                 continue;
             };
             let (status, headers) = match missing_scopes {
+                None if is_legacy => (reply::legacy_status(error), reply::json_head()),
                 None => (error.map_or(StatusCode::OK, wire::status), reply::json_head()),
                 Some(missing) => self.step_up(exchange, *missing, reply::json_head()),
             };
@@ -117,7 +121,15 @@ impl Endpoint {
         sent: OutgoingFrame,
     ) {
         let is_reply = sent.is_reply();
-        let OutgoingFrame { frame, about, error, is_change, is_asking, missing_scopes } = sent;
+        let OutgoingFrame {
+            frame,
+            about,
+            error,
+            is_change,
+            is_list_change,
+            is_asking,
+            missing_scopes,
+        } = sent;
         if let Some(only) = session.legacy_sse {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
@@ -126,12 +138,8 @@ impl Endpoint {
             return;
         }
         let Some(number) = stream.or_else(|| session.standalone()) else {
-            if let Some(frame) = frame
-                && session.keep(frame, is_change)
-            {
-                tracing::warn!(
-                    "dropped the oldest messages of a session that opens no stream for them"
-                );
+            if let Some(frame) = frame {
+                self.keep(session, frame, is_change, is_list_change);
             }
             return;
         };
@@ -153,6 +161,7 @@ impl Endpoint {
                 about,
                 error,
                 is_change,
+                is_list_change,
                 is_asking,
                 missing_scopes,
             };
@@ -164,6 +173,25 @@ impl Endpoint {
         self.log_and_write(now, session, number, &frame, is_change);
         if is_reply {
             self.end_stream(session, number);
+        }
+    }
+
+    /// Keeps a message until the client opens a stream, and offers it to the other processes, where it may have one. A changed
+    /// list is reported by each process itself.
+    fn keep(&mut self, session: &mut Session, frame: Vec<u8>, is_change: bool, is_list: bool) {
+        let offered = match self.is_shared && !is_list {
+            true => String::from_utf8(frame.clone()).ok().map(json::raw),
+            false => None,
+        };
+        let kept = session.keep(frame, is_change);
+        if kept.is_full {
+            tracing::warn!(
+                "dropped the oldest messages of a session that opens no stream for them"
+            );
+        }
+        if let (Some(frame), Some(message)) = (offered, kept.message) {
+            let id = session.id.to_string();
+            self.offer(&id, message, frame, is_change);
         }
     }
 

@@ -18,7 +18,9 @@ mod expiry;
 mod guard;
 mod lifted;
 mod opening;
+mod other_processes;
 mod part;
+mod process_message;
 mod reader;
 mod refusal;
 mod reply;
@@ -44,7 +46,7 @@ pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
 pub use self::authorization::MountPoint;
 #[cfg(feature = "auth")]
 pub(crate) use self::authorization::Unauthenticated;
-pub use self::config::EndpointConfig;
+pub use self::config::{EndpointConfig, SessionMode};
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;
@@ -98,6 +100,8 @@ pub enum EndpointInput<'a> {
     PageDone(&'a str),
     /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
     CloseStream(RunId, Option<Duration>),
+    /// Another process that serves this address has published this message.
+    Published(&'a [u8]),
     /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
@@ -120,6 +124,8 @@ pub enum EndpointOutput {
     Connection(ConnectionId, Part),
     /// The end of a message connection whose access token has expired.
     Expired(ConnectionId),
+    /// A message to all other processes that serve this address, each of which takes it as [`EndpointInput::Published`].
+    Publish(Vec<u8>),
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect),
@@ -178,6 +184,8 @@ pub struct Endpoint {
     period: Duration,
     expiry: Expiry,
     is_closing: bool,
+    /// `true` if other processes serve the address as well.
+    is_shared: bool,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -228,6 +236,7 @@ impl Endpoint {
             next_sweep: None,
             expiry: Expiry::default(),
             is_closing: false,
+            is_shared: false,
         }
     }
 
@@ -281,9 +290,8 @@ impl Endpoint {
                     self.deliver_event(now, delivery);
                 }
             }
-            EndpointInput::PageDone(page) => {
-                self.pass_to_all(now, |()| session::Input::PageDone(page));
-            }
+            EndpointInput::PageDone(page) => self.announce_page(now, page),
+            EndpointInput::Published(message) => self.handle_published(now, message),
             EndpointInput::CloseStream(handler, retry) => {
                 if let Some((PeerId::Session(number), key)) = self.engine.request_of(handler) {
                     self.let_poll(number, key, retry);
@@ -295,15 +303,9 @@ impl Endpoint {
                     self.pass_to_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
                 self.engine.set_components(components, &changed);
-                self.note_list_changes(now, &changed);
-                for kind in changed {
-                    self.pass_to_all(now, |()| session::Input::Changed(kind));
-                }
+                self.announce_lists(now, &changed);
             }
-            EndpointInput::Updated(uri) => {
-                self.engine.forget_reads(uri);
-                self.pass_to_all(now, |()| session::Input::Updated(uri));
-            }
+            EndpointInput::Updated(uri) => self.announce_update(now, uri),
             EndpointInput::Tick => self.tick(now),
             EndpointInput::EndStreams => self.end_streams(now),
             EndpointInput::ShutDown => self.shut_down(now),

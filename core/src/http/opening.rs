@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Instant};
 use super::{
     Endpoint, HttpFacts,
     ended_sessions::EndedSessions,
+    process_message::ProcessMessage,
     requests::{HttpRequest, too_many},
     sealed_id::{SealedSession, SessionId},
     session,
@@ -131,6 +132,14 @@ impl Endpoint {
         }
     }
 
+    /// Has a session count as confirmed: a client confirms it before such a request, perhaps to another process.
+    pub(super) fn presume_confirmed(&mut self, now: Instant, number: u64) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        if session.peer.machine.presume_confirmed() {
+            self.with_session(now, number, u64::MAX, None, None);
+        }
+    }
+
     /// Ends the session that a client deletes. Returns whether there was one.
     pub(super) fn delete_session(&mut self, now: Instant, request: &HttpRequest) -> bool {
         let HttpFacts { session_id: Some(id), principal, .. } = &*request.facts else {
@@ -146,6 +155,7 @@ impl Endpoint {
         }
         if let Some(sealed) = sealed {
             self.absent.ended.add(sealed.key);
+            self.publish(&ProcessMessage::Ended { session: id.to_string() });
         }
         if let Some(number) = in_memory {
             self.end_session(now, number);

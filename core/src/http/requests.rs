@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 
 use super::{
     Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
-    PeerId, PeerSession, Pump,
+    PeerId, PeerSession, Pump, SessionMode,
     admission::{AdmittedRequest, RequestHead},
     content::Content,
     opening::Found,
@@ -111,7 +111,10 @@ impl Endpoint {
             RequestEra::Legacy if self.admission.has_sessions() => {
                 self.post_legacy(now, request, frame);
             }
-            // Without sessions the answer lists the supported versions.
+            RequestEra::Legacy if self.config.sessions == SessionMode::None => {
+                self.post_without_session(now, request, frame);
+            }
+            // A server of 2026-07-28 alone answers with the supported versions.
             RequestEra::Legacy if is_initialize(&frame) => {
                 let machine = ServerSession::new(Arc::clone(&self.session));
                 self.post_alone(now, request, frame, machine);
@@ -252,7 +255,25 @@ impl Endpoint {
         {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
+        if asks_for_more(&frame) {
+            self.presume_confirmed(now, number);
+        }
+        self.pass_on(number, &frame);
         self.post_to_session(now, request, number, Some(frame));
+    }
+
+    /// Serves a request before 2026-07-28 by itself. Without a header its revision is the one that had none (2025-06-18,
+    /// Transports, "Protocol Version Header").
+    fn post_without_session(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
+        let is_initialize = is_initialize(&frame);
+        if let Err(message) = self.check_version(&request.mcp_headers)
+            && !is_initialize
+        {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+        }
+        let spoken = (!is_initialize).then(|| wire::spoken_by(&request.mcp_headers));
+        let machine = ServerSession::without_session(Arc::clone(&self.session), spoken);
+        self.post_alone(now, request, frame, machine);
     }
 
     /// Passes a message to its session; `None` if the session has read it.
@@ -382,6 +403,12 @@ pub(super) fn too_many(what: &str, option: &str) -> String {
 fn is_initialize(frame: &Frame<'_>) -> bool {
     let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
     *method == Method::Initialize.as_str()
+}
+
+/// Returns whether a message is a request that clients send only after they have confirmed the handshake.
+fn asks_for_more(frame: &Frame<'_>) -> bool {
+    let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
+    *method != Method::Initialize.as_str() && *method != Method::Ping.as_str()
 }
 
 pub(super) fn wait_head() -> HeaderMap {

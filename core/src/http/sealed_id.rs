@@ -136,6 +136,14 @@ impl SealedSession {
     }
 }
 
+/// Returns the number in the id of a session.
+pub(super) fn key(id: &str) -> Option<SessionKey> {
+    if id.len() > MAX_ID {
+        return None;
+    }
+    BASE64_URL_SAFE_NO_PAD.decode(id).ok()?.first_chunk().copied()
+}
+
 /// Returns a short name of a principal, the same in each process.
 fn digest(owner: &Principal) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(&Sha256::digest(owner.identity())[..16])

@@ -17,7 +17,7 @@ use super::{
     session_shares::SessionShares,
 };
 use crate::{
-    protocol::{ClientKey, Principal},
+    protocol::{ClientKey, Principal, Raw, json},
     session::{
         InboundKey,
         server::{HttpFacts, ListKind, ServerSession},
@@ -78,10 +78,28 @@ pub(super) struct Session {
     /// True if the client has opened a GET stream before.
     pub(super) has_listened: bool,
     streams: Vec<Stream>,
-    undelivered: VecDeque<Vec<u8>>,
+    undelivered: VecDeque<Undelivered>,
+    /// The number of the next message that waits for a stream.
+    next_undelivered: u64,
     undelivered_bytes: usize,
     log: Option<Box<EventLog>>,
     next_stream: u64,
+}
+
+/// A message that waits for a stream.
+#[derive(Debug)]
+struct Undelivered {
+    number: u64,
+    frame: Vec<u8>,
+    is_change: bool,
+}
+
+/// The result of keeping a message.
+pub(super) struct Kept {
+    /// The number of the message; `None` if an equal one was kept already.
+    pub(super) message: Option<u64>,
+    /// `true` if an older message was dropped.
+    pub(super) is_full: bool,
 }
 
 /// The stream of one POST or GET.
@@ -212,6 +230,7 @@ impl Sessions {
             has_listened: false,
             streams: Vec::new(),
             undelivered: VecDeque::new(),
+            next_undelivered: 0,
             undelivered_bytes: 0,
             log: None,
             next_stream: 0,
@@ -267,6 +286,11 @@ impl Sessions {
         let session = self.by_number.get(&number)?;
         let is_its_own = session.owner == owner.map(Principal::identity);
         (is_its_own && session.legacy_sse.is_some() == legacy_sse).then_some(number)
+    }
+
+    /// Returns the number of the session with this id, whoever opened it.
+    pub(super) fn number_of(&self, id: &str) -> Option<u64> {
+        self.numbers.get(id).copied()
     }
 
     /// Removes a session to work with it; it must be put back.
@@ -407,23 +431,39 @@ impl Session {
         self.log.get_or_insert_with(|| Box::new(EventLog::new(MAX_EVENTS, MAX_EVENT_BYTES)))
     }
 
-    /// Stores a message until the client opens a stream; equal changes are stored once. Returns whether an older message was
-    /// dropped.
-    pub(super) fn keep(&mut self, frame: Vec<u8>, is_change: bool) -> bool {
-        if is_change && self.undelivered.contains(&frame) {
-            return false;
+    /// Stores a message until the client opens a stream; equal changes are stored once.
+    pub(super) fn keep(&mut self, frame: Vec<u8>, is_change: bool) -> Kept {
+        if is_change && self.undelivered.iter().any(|kept| kept.frame == frame) {
+            return Kept { message: None, is_full: false };
         }
+        let number = self.next_undelivered;
+        self.next_undelivered += 1;
         self.undelivered_bytes += frame.len();
-        self.undelivered.push_back(frame);
+        self.undelivered.push_back(Undelivered { number, frame, is_change });
         let mut is_full = false;
         while self.undelivered.len() > MAX_UNDELIVERED
             || self.undelivered_bytes > MAX_UNDELIVERED_BYTES && self.undelivered.len() > 1
         {
             let gone = self.undelivered.pop_front();
-            self.undelivered_bytes -= gone.map_or(0, |frame| frame.len());
+            self.undelivered_bytes -= gone.map_or(0, |kept| kept.frame.len());
             is_full = true;
         }
-        is_full
+        Kept { message: Some(number), is_full }
+    }
+
+    /// Returns the messages that wait for a stream, each with its number and whether it is a change.
+    pub(super) fn kept(&self) -> Vec<(u64, Raw, bool)> {
+        let text = |kept: &Undelivered| {
+            let frame = String::from_utf8(kept.frame.clone()).ok()?;
+            Some((kept.number, json::raw(frame), kept.is_change))
+        };
+        self.undelivered.iter().filter_map(text).collect()
+    }
+
+    /// Removes a message that waits for a stream, because another process has sent it.
+    pub(super) fn forget_kept(&mut self, message: u64) {
+        self.undelivered.retain(|kept| kept.number != message);
+        self.undelivered_bytes = self.undelivered.iter().map(|kept| kept.frame.len()).sum();
     }
 
     /// Returns whether an event belongs to an earlier stream of a restored session that answered no request: a new stream may
@@ -433,9 +473,9 @@ impl Session {
         self.is_restored && !is_known && events::stream_of(event).is_some_and(is_standalone)
     }
 
-    pub(super) fn undelivered(&mut self) -> VecDeque<Vec<u8>> {
+    pub(super) fn undelivered(&mut self) -> impl Iterator<Item = Vec<u8>> + use<> {
         self.undelivered_bytes = 0;
-        std::mem::take(&mut self.undelivered)
+        std::mem::take(&mut self.undelivered).into_iter().map(|kept| kept.frame)
     }
 
     /// Returns whether its id says all that there is of it: it holds no stream, message, event or request, and no state.

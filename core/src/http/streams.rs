@@ -55,6 +55,7 @@ impl Endpoint {
         }
         self.sessions.put(session);
         self.tell_missed_changes(now, number);
+        self.announce_stream(number);
     }
 
     pub(super) fn delete(&mut self, now: Instant, request: HttpRequest) {

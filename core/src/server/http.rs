@@ -30,7 +30,7 @@ use crate::transport::fetch::HyperFetcher;
 use crate::{
     driver::{HostedEndpoint, boxed, keep_time},
     error::Error,
-    http::{Cors, EndpointConfig, Part},
+    http::{Cors, EndpointConfig, Part, SessionMode},
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::ListenOptions,
@@ -65,7 +65,10 @@ pub struct HttpOptions {
     pub legacy_sse: bool,
     /// The maximum size of a request body in bytes. Default: 4 MiB.
     pub max_body: usize,
-    /// The maximum number of concurrent sessions. Default: 10,000.
+    /// The sessions of clients before 2026-07-28. Default: [`SessionMode::Sealed`].
+    pub sessions: SessionMode,
+    /// The maximum number of sessions that hold something in memory; beyond it, the one idle for longest loses that.
+    /// Default: 10,000.
     pub max_sessions: usize,
     /// The maximum number of concurrent streams of a session. Default: 16.
     pub max_streams: usize,
@@ -77,7 +80,7 @@ pub struct HttpOptions {
     pub header_timeout: Duration,
     /// The time after which a connection without a request, or without progress, is closed. Default: 60 s.
     pub idle_timeout: Duration,
-    /// The time after which an idle session ends. Default: 30 min.
+    /// The time after which an idle session loses what it holds in memory. Default: 30 min.
     pub session_idle: Duration,
     /// The time after which an idle stream sends a keep-alive comment. Default: 15 s.
     pub keep_alive: Duration,
@@ -113,6 +116,7 @@ impl Default for HttpOptions {
             cors: Cors::Off,
             legacy_sse: endpoint.legacy_sse,
             max_body: endpoint.max_body,
+            sessions: endpoint.sessions,
             max_sessions: endpoint.max_sessions,
             max_streams: endpoint.max_streams,
             max_in_flight: endpoint.max_in_flight,
@@ -139,7 +143,7 @@ impl HttpOptions {
     pub(super) fn check(&self) -> Result<(), Error> {
         #[cfg(feature = "auth")]
         config_of(&self.auth, &self.scope_implies)?;
-        self.endpoint(EndpointConfig::default()).guard.check()
+        self.endpoint(EndpointConfig::default()).check()
     }
 
     /// Returns the options of the endpoint: those of the address, changed by these.
@@ -159,6 +163,7 @@ impl HttpOptions {
         EndpointConfig {
             legacy_sse: self.legacy_sse,
             max_body: self.max_body,
+            sessions: self.sessions,
             max_sessions: self.max_sessions,
             max_streams: self.max_streams,
             max_in_flight: self.max_in_flight,

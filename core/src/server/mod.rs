@@ -100,7 +100,7 @@ use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::Cors,
+    http::{Cors, SessionMode},
     transport::{http::server::AnswerBody, listen::Listening},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};

@@ -58,8 +58,8 @@ pub enum Round {
 /// Decides how to ask the questions that a handler returned: a JSON array of `{"key", "method", "params"}`. Answered
 /// questions are not asked again.
 ///
-/// `capabilities` are those that the client declared. Errors if a question is not valid, two share a key, all are
-/// answered already, or a capability is missing.
+/// `capabilities` are those that the client declared; `None` if the server does not know them. Errors if a question is not valid,
+/// two share a key, all are answered already, or a capability is missing.
 pub fn round(
     questions: &str,
     answers: &Answers,
@@ -95,6 +95,11 @@ pub fn round(
 /// Returns `true` if this question travels in a result, and its answer in the next request.
 pub fn travels_inside(method: Method, wire: &Wire) -> bool {
     wire.input_requests.contains(&method)
+}
+
+/// Returns the capabilities of a client that declared none.
+pub(crate) fn nothing_declared() -> Raw {
+    json::raw("{}".into())
 }
 
 /// Errors if a handler can't put this question to its client. `capabilities` are those that the client declared.

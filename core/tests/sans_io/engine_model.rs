@@ -375,7 +375,9 @@ impl Model {
         self.endpoint.handle(self.now, input);
         while let Some(output) = self.endpoint.poll() {
             match output {
-                EndpointOutput::Connection(_, Part::End) | EndpointOutput::Expired(_) => (),
+                EndpointOutput::Connection(_, Part::End)
+                | EndpointOutput::Expired(_)
+                | EndpointOutput::Publish(_) => (),
                 EndpointOutput::Connection(connection, Part::Bytes(frame))
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);

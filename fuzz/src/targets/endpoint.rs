@@ -360,7 +360,9 @@ impl Run {
                     let text = check_frame(&frame);
                     self.connections.get_mut(&id.0).expect("it is open").received(text);
                 }
-                EndpointOutput::Connection(_, _) | EndpointOutput::Expired(_) => (),
+                EndpointOutput::Connection(_, _)
+                | EndpointOutput::Expired(_)
+                | EndpointOutput::Publish(_) => (),
                 EndpointOutput::Effect(effect) => self.host.take(effect),
                 EndpointOutput::Compute(computation) => self.host.compute(*computation),
             }

@@ -119,7 +119,13 @@ export interface HttpOptions {
   legacySse?: boolean | undefined;
   /** The maximum size of a request's body. Default: 4 MiB. */
   maxBody?: number | undefined;
-  /** The maximum number of sessions. Default: 10,000. */
+  /**
+   * The sessions of clients before 2026-07-28. `"sealed"` (default): each process with the same `requestStateKeys` understands
+   * their ids, so that they survive restarts and need no sticky routing. `"none"`: each request is served by itself, without
+   * questions to the client, subscriptions and log messages.
+   */
+  sessions?: "sealed" | "none" | undefined;
+  /** The maximum number of sessions that hold something in memory; beyond it, the one idle for longest loses that. Default: 10,000. */
   maxSessions?: number | undefined;
   /** The maximum number of streams of one session. Default: 16. */
   maxStreams?: number | undefined;
@@ -131,7 +137,10 @@ export interface HttpOptions {
   headerTimeoutMs?: number | undefined;
   /** The time after which an idle connection is closed. Default: 60,000. */
   idleTimeoutMs?: number | undefined;
-  /** The time after which an idle session ends. Default: 1,800,000. */
+  /**
+   * The time after which an idle session loses what it holds in memory: subscriptions, values of `ctx.session`, events to send
+   * again. Default: 1,800,000.
+   */
   sessionIdleMs?: number | undefined;
   /** The interval between keep-alive comments on an idle stream. Default: 15,000. */
   keepAliveMs?: number | undefined;

@@ -216,6 +216,7 @@ const ROWS: &[Row] = &[
     row("cors", Kind::Origins, HTTP),
     row("legacy_sse", Kind::Boolean, HTTP),
     row("max_body", Kind::Bytes(1), HTTP),
+    row("sessions", Kind::Choice(&["sealed", "none"]), HTTP),
     row("max_sessions", Kind::Count(1), HTTP),
     row("max_streams", Kind::Count(1), HTTP),
     row("max_in_flight", Kind::Count(1), HTTP),

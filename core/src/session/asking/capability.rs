@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::mode;
 use crate::{
-    error::{Fault, FaultKind},
+    error::{Fault, FaultKind, option_name},
     protocol::{Method, Question, Raw, json},
     wire::Wire,
 };
@@ -27,7 +27,10 @@ pub(super) fn check_declared(
         let Some(missing) = missing(question, declared) else {
             continue;
         };
-        refusal.get_or_insert_with(|| missing.refusal(question, wire, is_defined));
+        refusal.get_or_insert_with(|| match (is_defined, capabilities) {
+            (true, None) if may_lack_session(wire) => without_session(question),
+            _ => missing.refusal(question, wire, is_defined),
+        });
         let needed = required.entry(missing.feature).or_insert_with(|| json!({}));
         if let (Some(part), Some(needed)) = (missing.part, needed.as_object_mut()) {
             needed.insert(part.to_owned(), json!({}));
@@ -57,6 +60,21 @@ pub fn wants_tools(params: &str) -> bool {
 
 fn uses_tools(params: &Value) -> bool {
     params.get("tools").or_else(|| params.get("toolChoice")).is_some()
+}
+
+/// Returns whether clients declare their capabilities in a session, which a server may not keep.
+fn may_lack_session(wire: &Wire) -> bool {
+    wire.dialect.is_none() && wire.client_requests.contains(&Method::Initialize)
+}
+
+/// Returns the refusal of a question to a client of which nothing is known.
+fn without_session(question: &Question) -> String {
+    let sessions = option_name("sessions");
+    let method = question.method.as_str();
+    format!(
+        "this server keeps no sessions (option {sessions}), so it does not know what its client declared: {method} needs \
+         sessions, or a client of 2026-07-28"
+    )
 }
 
 /// A capability or a part of one.

@@ -135,7 +135,7 @@ mod tests {
 
     fn context(capabilities: &serde_json::Value, answers: &serde_json::Value) -> CallContext {
         let capabilities = Some(to_raw(capabilities));
-        let client = Arc::new(ClientIdentity { capabilities, ..ClientIdentity::default() });
+        let client = Arc::new(ClientIdentity::new(None, capabilities));
         let wire = Wire::for_revision(Revision::V2026_07_28);
         let mut context = CallContext::new(wire, client, None);
         context.answers = Answers::new(Some(&to_raw(answers)), Journal::default());

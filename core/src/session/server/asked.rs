@@ -161,6 +161,11 @@ impl Asked {
             .collect()
     }
 
+    /// Returns whether a question with this id is open.
+    pub(super) fn has(&self, id: &Id) -> bool {
+        id.as_json().parse().is_ok_and(|number: u64| self.open.contains_key(&number))
+    }
+
     /// Returns whether no question and no page is open.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty() && self.held.is_empty() && self.pages.is_empty()

@@ -89,13 +89,17 @@ impl CallContext {
     /// Returns `true` if the call belongs to a session, in which the client's identity is constant.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn has_session(&self) -> bool {
-        self.wire().client_requests.contains(&Method::Initialize)
+        let is_alone = self.http.as_ref().is_some_and(|http| http.session_id.is_none());
+        !is_alone && self.wire().client_requests.contains(&Method::Initialize)
     }
 
-    /// Returns whether the client declared a capability to answer questions.
+    /// Returns whether the client may have declared a capability to answer questions.
     pub(crate) fn can_be_asked(&self) -> bool {
-        let declared = self.client.capabilities.as_ref().map_or("", |declared| declared.get());
-        ["elicitation", "sampling", "roots"].iter().any(|name| declared.contains(name))
+        let can_answer = |declared: &Raw| {
+            ["elicitation", "sampling", "roots"].iter().any(|name| declared.get().contains(name))
+        };
+        // Without a session nothing is known, and the refusal of a question says so.
+        self.client.capabilities.as_ref().is_none_or(can_answer)
     }
 
     /// Errors if these questions can't be put to the client together. If one can't be asked, none is.

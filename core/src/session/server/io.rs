@@ -119,6 +119,8 @@ pub struct OutgoingFrame {
     pub error: Option<i64>,
     /// `true` for change notifications: while an equal one is queued, it is redundant.
     pub is_change: bool,
+    /// `true` if the change is that of a list.
+    pub is_list_change: bool,
     /// `true` for questions and their cancellation: if their own stream can't carry them, another one must.
     pub is_asking: bool,
     /// The scopes that the caller lacks, if the frame is the error that says so.
@@ -139,6 +141,7 @@ impl OutgoingFrame {
             about,
             error: None,
             is_change: false,
+            is_list_change: false,
             is_asking: false,
             missing_scopes: None,
         }

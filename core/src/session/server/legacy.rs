@@ -14,6 +14,7 @@ use crate::{
         Method::{self, Discover, Initialize, Ping},
         Revision, json,
     },
+    session::asking::nothing_declared,
     wire::{self, Wire},
 };
 
@@ -122,7 +123,7 @@ impl Handshake {
         };
         let client = Arc::new(ClientIdentity::new(
             initialize.client_info.clone(),
-            initialize.capabilities.clone(),
+            Some(initialize.capabilities.clone().unwrap_or_else(nothing_declared)),
         ));
         let wire = Wire::for_revision(agreed);
         *self = Self::open_in(wire, client);

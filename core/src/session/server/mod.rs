@@ -14,6 +14,7 @@ mod outgoing;
 mod questions;
 mod requests;
 mod restored;
+mod sessionless;
 mod io;
 mod subscriptions;
 
@@ -41,7 +42,7 @@ use super::pending::{InboundKey, Pending};
 use crate::{
     error::{Fault, FaultKind},
     framing::TooLong,
-    protocol::{ErrorObject, Frame, Malformed, Message, PartialMessage, Revision, code},
+    protocol::{ErrorObject, Frame, Id, Malformed, Message, PartialMessage, Revision, code},
     wire::{McpHeaders, Wire},
 };
 
@@ -54,6 +55,8 @@ pub struct ServerSession {
     mcp_headers: Option<McpHeaders>,
     /// `true` if the session serves a single HTTP request in a dialect without HTTP sessions.
     stands_alone: bool,
+    /// `true` if the session serves a single HTTP request of a server that keeps no sessions.
+    is_sessionless: bool,
     /// The revision that the peer used last, for errors that belong to no request.
     spoken: &'static Wire,
     pending: Pending<Inbound>,
@@ -82,6 +85,7 @@ impl ServerSession {
             handshake: Handshake::Awaiting,
             mcp_headers: None,
             stands_alone: false,
+            is_sessionless: false,
             spoken: Wire::for_revision(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
@@ -115,6 +119,15 @@ impl ServerSession {
     /// Returns the revision negotiated by `initialize`.
     pub fn agreed(&self) -> Option<&'static Wire> {
         self.handshake.wire()
+    }
+
+    /// Has an open session count as confirmed by its client. Returns `false` if it did already, or is not open.
+    pub(crate) fn presume_confirmed(&mut self) -> bool {
+        let is_new = self.agreed().is_some() && !self.handshake.is_confirmed();
+        if is_new {
+            self.confirm();
+        }
+        is_new
     }
 
     /// Returns the negotiated revision and the client's identity, once `initialize` was read.
@@ -162,6 +175,16 @@ impl ServerSession {
     /// Returns the time when [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.logs.due
+    }
+
+    /// Returns whether a question with this id waits for its answer.
+    pub(crate) fn asked(&self, question: &Id) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.has(question))
+    }
+
+    /// Returns whether a request with this id is unanswered.
+    pub(crate) fn has(&self, request: &Id) -> bool {
+        self.pending.contains(request)
     }
 
     /// Returns the number of unanswered requests; a shell stops reading when there are too many.

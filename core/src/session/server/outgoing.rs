@@ -61,7 +61,7 @@ impl ServerSession {
             return;
         }
         if self.handshake.is_confirmed() {
-            self.notify_change(About::Peer, method, None);
+            self.notify_change(About::Peer, method, None, true);
         } else if !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
@@ -98,9 +98,19 @@ impl ServerSession {
     }
 
     /// Sends a change notification, which is redundant while an equal one is queued.
-    pub(super) fn notify_change(&mut self, about: About, method: Method, params: Option<&str>) {
+    pub(super) fn notify_change(
+        &mut self,
+        about: About,
+        method: Method,
+        params: Option<&str>,
+        is_list_change: bool,
+    ) {
         if let Some(frame) = self.notification(about, method, params) {
-            let sent = OutgoingFrame { is_change: true, ..OutgoingFrame::new(frame, about) };
+            let sent = OutgoingFrame {
+                is_change: true,
+                is_list_change,
+                ..OutgoingFrame::new(frame, about)
+            };
             self.outputs.push_back(Output::Send(sent));
         }
     }

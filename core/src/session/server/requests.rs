@@ -105,6 +105,9 @@ impl ServerSession {
                 return self.refuse(Some(&id), method.as_ref(), slot, fault);
             }
         };
+        if let Err(fault) = self.check_session(&request) {
+            return self.refuse(Some(&id), None, slot, fault);
+        }
         if let Some(mcp_headers) = &self.mcp_headers
             && let Err(fault) = wire::check_standard(mcp_headers, name, params)
         {
@@ -160,7 +163,8 @@ impl ServerSession {
             wire::Claim::Modern(_) if in_batch => Err(batch::modern_batch()),
             wire::Claim::Modern(envelope) => Ok(Admitted::modern(&envelope)),
             wire::Claim::None(meta) | wire::Claim::Partial(meta) => {
-                self.handshake.admit(name, &meta)
+                let admitted = self.handshake.admit(name, &meta)?;
+                Ok(Admitted { log: self.log_policy(admitted.log), ..admitted })
             }
         }
     }
@@ -232,6 +236,7 @@ impl ServerSession {
         if let Ok(Response::Description(server)) = &outcome {
             self.note_lists(&inbound.method, &server.capabilities);
         }
+        let outcome = outcome.map(|response| self.without_changes(response));
         let outcome = outcome.map(|response| inbound.with_negotiated_version(response));
         if inbound.method == MethodName::Standard(Method::Listen) {
             self.subscriptions.forget(call);

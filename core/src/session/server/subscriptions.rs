@@ -124,7 +124,7 @@ impl ServerSession {
         if self.subscriptions.uris.contains(uri) {
             let mut params = ObjectWriter::with_capacity(uri.len() + 16);
             params.member("uri", uri);
-            self.notify_change(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
+            self.notify_change(About::Peer, Method::ResourceUpdated, Some(&params.finish()), false);
         }
     }
 
@@ -150,7 +150,7 @@ impl ServerSession {
                 params.member("uri", uri);
             }
             let params = params.finish();
-            self.notify_change(About::Call(call), method, Some(&params));
+            self.notify_change(About::Call(call), method, Some(&params), uri.is_none());
         }
     }
 

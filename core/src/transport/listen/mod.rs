@@ -23,6 +23,8 @@ use tokio::{
 
 pub use self::{address::Address, options::ListenOptions};
 use self::{address::ListenAddress, socket::Socket};
+#[cfg(unix)]
+use super::process_group::ProcessGroup;
 use super::{
     ByteStream,
     http::server as http,
@@ -136,11 +138,13 @@ pub(crate) async fn open(
         grace: options.shutdown_grace,
         protocol,
     });
+    let group = join(&options, &endpoint)?;
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
     let accepting = accept(socket, peers, stages, held);
     let timing = keep_time(Arc::clone(&endpoint));
-    let tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
+    let mut tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
+    tasks.extend(group);
     Ok(Listening {
         url,
         warning,
@@ -151,6 +155,22 @@ pub(crate) async fn open(
         tasks: Mutex::new(tasks),
         at_end: Mutex::default(),
     })
+}
+
+/// Starts to exchange messages with the other processes that serve the address, if there are any.
+#[cfg(unix)]
+fn join(
+    options: &ListenOptions,
+    endpoint: &Arc<HostedEndpoint>,
+) -> Result<Option<JoinHandle<()>>, Error> {
+    let Some(folder) = &options.group else { return Ok(None) };
+    let group = ProcessGroup::join(folder, endpoint)?;
+    Ok(Some(tokio::spawn(boxed(group.run(Arc::clone(endpoint))))))
+}
+
+#[cfg(not(unix))]
+fn join(_: &ListenOptions, _: &Arc<HostedEndpoint>) -> Result<Option<JoinHandle<()>>, Error> {
+    Ok(None)
 }
 
 /// Prepares the authentication of callers. Returns whether there is one. Errors at an address whose protocol has none.

@@ -22,6 +22,9 @@ pub struct ListenOptions {
     pub max_message: usize,
     /// True if other processes may listen at the same port; the system distributes connections among them.
     pub shares_port: bool,
+    /// The folder in which the processes that serve the address find each other; only their user may enter it. With `None` the
+    /// server is alone.
+    pub group: Option<PathBuf>,
 }
 
 impl Default for ListenOptions {
@@ -34,6 +37,7 @@ impl Default for ListenOptions {
             shutdown_grace: Duration::from_secs(10),
             max_message: DEFAULT_LINE_LIMIT,
             shares_port: false,
+            group: None,
         }
     }
 }

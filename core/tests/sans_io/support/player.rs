@@ -247,6 +247,7 @@ impl Player {
                         continue;
                     }
                     Some(EndpointOutput::Expired(_)) => panic!("no token is sent"),
+                    Some(EndpointOutput::Publish(_)) => panic!("there are no other processes"),
                     Some(
                         EndpointOutput::Exchange(_, part) | EndpointOutput::Connection(_, part),
                     ) => {

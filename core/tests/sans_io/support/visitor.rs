@@ -46,6 +46,8 @@ pub(crate) struct Visitor {
     pub(crate) expires: Option<Instant>,
     /// The message connections that ended because their access token has expired.
     pub(crate) expired: Vec<ConnectionId>,
+    /// Messages to the other processes that serve the address.
+    pub(crate) published: Vec<Vec<u8>>,
     next: u64,
 }
 
@@ -118,6 +120,7 @@ impl Visitor {
             remote: None,
             expires: None,
             expired: Vec::new(),
+            published: Vec::new(),
             next: 0,
         }
     }
@@ -135,6 +138,7 @@ impl Visitor {
                     self.frames.push((id, serde_json::from_slice(&frame).unwrap()));
                 }
                 EndpointOutput::Expired(id) => self.expired.push(id),
+                EndpointOutput::Publish(message) => self.published.push(message),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
                 EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
