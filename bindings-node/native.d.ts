@@ -166,6 +166,11 @@ export declare class NativeMounted {
   /** Returns `true` if callers have to be authenticated. */
   hasAuth(): boolean
   /**
+   * Returns the response to a request for `health` or `ready` that came before the server's lifespan was entered; null for a
+   * request with another path.
+   */
+  probeBeforeStart(method: string, target: string): NativePart | null
+  /**
    * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
    * `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
    * Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or

@@ -96,6 +96,15 @@ impl NativeMounted {
         self.auth.is_some()
     }
 
+    /// Returns the response to a request for `health` or `ready` that came before the server's lifespan was entered; null for a
+    /// request with another path.
+    #[napi(catch_unwind)]
+    pub fn probe_before_start(&self, method: String, target: String) -> Option<NativePart> {
+        let head = head(&method, &target, "");
+        let answer = self.server.admission().probe(&head.method, head.uri.path(), false);
+        answer.map(|answer| piece(0.0, answer, false))
+    }
+
     /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
     /// `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
     /// Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or

@@ -20,6 +20,7 @@ use gudgeon::{
     http::{ConnectionId, MountPoint},
     protocol::Principal,
 };
+use http::Method;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyList};
 
 use crate::{
@@ -162,6 +163,22 @@ impl Endpoint {
     fn close(&self) {
         self.distribute(self.server.close());
         *lock(&self.stream) = None;
+    }
+
+    /// Returns the response to a request for `health` or `ready`; None for a request with another path. `is_started`: the
+    /// lifespan was entered.
+    fn probe<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        path: &[u8],
+        is_started: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::TRACE);
+        // A path of other bytes is not one of the options.
+        let path = str::from_utf8(path).unwrap_or_default();
+        let answer = self.server.admission().probe(&method, path, is_started);
+        answer.map(|answer| piece(py, answer)).transpose()
     }
 
     /// Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its

@@ -39,6 +39,8 @@ struct Given {
     allowed_hosts: Option<Vec<String>>,
     cors: Option<GivenCors>,
     legacy_sse: Option<bool>,
+    health: Option<String>,
+    ready: Option<String>,
     max_body: Option<usize>,
     max_sessions: Option<usize>,
     max_streams: Option<usize>,
@@ -121,6 +123,8 @@ impl Given {
             Some(GivenCors::Origins(origins)) => Cors::Origins(origins),
         };
         options.legacy_sse = self.legacy_sse.unwrap_or(true);
+        options.health = self.health;
+        options.ready = self.ready;
         options.max_body = self.max_body.unwrap_or(options.max_body);
         options.max_sessions = self.max_sessions.unwrap_or(options.max_sessions);
         options.max_streams = self.max_streams.unwrap_or(options.max_streams);

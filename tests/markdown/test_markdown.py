@@ -21,7 +21,7 @@ from snippets import ROOT, SNIPPETS, Snippet, documents, expected_output, in_lan
 from gudgeon import Command, SyncClient
 from gudgeon.testing.auth import AuthorizationServer
 
-LANGUAGES = {"python", "ts", "rust", "json", "sh", "text"}
+LANGUAGES = {"python", "ts", "rust", "json", "sh", "text", "yaml"}
 BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/examples"
 # The front page of the crate's documentation: its blocks are doctests.
 DOCTESTS = "core/README.md"

@@ -103,6 +103,29 @@ for (const mount of Object.keys(MOUNTS)) {
 }
 
 for (const mount of ["hono", "node:http", "express"]) {
+  test(`${mount}: health checks below the path, which do not wait for the lifespan`, async () => {
+    let enter;
+    const entered = new Promise((resolve) => (enter = resolve));
+    const app = new Server("t", { http: { health: "/healthz", ready: "/readyz" }, lifespan: () => entered.then(() => ({ value: 1 })) });
+    app.tool("hello", {}, () => "hello");
+    await withMount(mount, app, async (url) => {
+      const ask = async (path, options) => {
+        const response = await fetch(url + path, options);
+        return [response.status, await response.text(), response.headers.get("cache-control")];
+      };
+      assert.deepEqual(await ask("/healthz"), [200, "ok\n", "no-store"]);
+      assert.deepEqual(await ask("/readyz"), [503, "the server has not started\n", "no-store"]);
+      enter();
+      assert.equal((await call(url, "hello")).content[0].text, "hello");
+      assert.deepEqual(await ask("/readyz"), [200, "ok\n", "no-store"]);
+      assert.deepEqual(await ask("/readyz", { method: "HEAD" }), [200, "", "no-store"]);
+      assert.equal((await ask("/readyz", { method: "POST", body: "{}" }))[0], 405);
+      await app.close();
+      assert.deepEqual(await ask("/readyz"), [503, "the server is shutting down\n", "no-store"]);
+      assert.equal((await ask("/healthz"))[0], 200);
+    });
+  });
+
   test(`${mount}: the pair of 2024-11-05 at any path that ends in /sse`, async () => {
     const app = new Server("t", { http: { legacySse: true } });
     app.tool("hello", {}, () => "hello");
@@ -244,6 +267,7 @@ test("invalid arguments of the host are refused with the fix", async () => {
     [{ maxBdy: 1 }, /unknown option 'maxBdy'; did you mean 'maxBody'\?/],
     [{ allowedHosts: ["https://a.b"] }, /new Server\(\{ http \}\): allowedHosts: "https:\/\/a\.b" is more than a host; write "a\.b"/],
     [{ allowedOrigins: ["a.b"] }, /allowedOrigins: "a\.b" has no scheme/],
+    [{ health: "/up", ready: "/up" }, /new Server\(\{ http \}\): ready: "\/up" is the path of health as well/],
   ]) assert.throws(() => new Server("t", { http }), { name: "TypeError", message });
 });
 

@@ -432,6 +432,47 @@ def _io(request: Any) -> tuple[Any, Any, Any]:
     return request[0], receive, send
 
 
+async def test_health_checks_do_not_wait_for_the_lifespan_that_the_first_one_enters() -> None:
+    gate = asyncio.Event()
+    steps: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[str]:
+        steps.append("entered")
+        await gate.wait()
+        yield "alive"
+
+    app = shelf(lifespan=lifespan)
+    asgi = app.asgi(health="/healthz", ready="/readyz")
+
+    async def ask(path: str, method: str = "GET") -> tuple[int, bytes]:
+        scope = scope_of(method=method, path=f"/tools{path}", root_path="/tools", headers=[(b"host", b"10.0.0.7")])
+        host = Host(asgi, scope, {"type": "http.request"})
+        start, body = await host.next(), await host.next()
+        await host.done()
+        assert (b"cache-control", b"no-store") in start["headers"]
+        return start["status"], body["body"]
+
+    assert await ask("/healthz") == (200, b"ok\n")
+    assert await ask("/readyz") == (503, b"the server has not started\n")
+    assert (await ask("/readyz", "POST"))[0] == 405
+    gate.set()
+    assert (await answer(asgi, "life", {}))[1]["result"]["content"][0]["text"] == "alive"
+    assert await ask("/healthz") == await ask("/readyz") == (200, b"ok\n")
+    assert steps == ["entered"]
+
+    call_in_flight = Host(asgi, *call("wait", {"seconds": 600}))
+    await asyncio.wait_for(app.begun.wait(), 60)  # type: ignore[attr-defined]
+    closing = asyncio.ensure_future(app.aclose())
+    await asyncio.sleep(0)
+    assert await ask("/healthz") == (200, b"ok\n")
+    assert await ask("/readyz") == (503, b"the server is shutting down\n")
+    assert steps == ["entered"]
+    call_in_flight.inbox.put_nowait({"type": "http.disconnect"})
+    await closing
+    await call_in_flight.done()
+
+
 @pytest.mark.parametrize("leaves_tasks", [False, True])
 def test_one_loop_after_another(leaves_tasks: bool) -> None:
     app, steps = living()

@@ -18,11 +18,14 @@ const dropped = new FinalizationRegistry<() => void>((release) => release());
 
 /** Answers a request of a host with the `fetch` interface. */
 export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
+  const head = headOf(request);
+  const probed = mounted.probeBeforeStart(head);
+  if (probed) return new Response(...respond(probed));
   await mounted.ready;
   if (request.bodyUsed || request.body?.locked) {
     throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
-  const admitted = await mounted.admit({ ...headOf(request), principal });
+  const admitted = await mounted.admit({ ...head, principal });
   if (!("number" in admitted)) {
     await discardBody(request);
     return new Response(...respond(admitted));

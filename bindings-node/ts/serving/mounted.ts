@@ -73,6 +73,7 @@ export class Mounted {
   /** Keeps the process alive while a request waits for its response. */
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
+  #isReady = false;
 
   constructor(private readonly core: ServerCore) {
     this.#graceMs = core.options.http?.shutdownGraceMs ?? GRACE_MS;
@@ -91,10 +92,16 @@ export class Mounted {
     this.ready = core.enter().then(async () => {
       await this.#scheduler.reachUpstreams();
       this.#scheduler.start();
+      this.#isReady = true;
     });
     // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
     void warnWorker(core);
+  }
+
+  /** Returns the response to a request for `health` or `ready` that need not wait until the lifespan has been entered. */
+  probeBeforeStart({ method, target }: Head): NativePart | undefined {
+    return this.#isReady ? undefined : (this.#native.probeBeforeStart(method, target) ?? undefined);
   }
 
   /**

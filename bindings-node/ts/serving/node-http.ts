@@ -18,8 +18,11 @@ export interface HostRequest extends IncomingMessage {
 
 /** Answers a request of a `node:http` server. */
 export async function answerNode(mounted: Mounted, request: HostRequest, response: ServerResponse): Promise<void> {
+  const head = headOf(request, mounted.hasAuth);
+  const probed = mounted.probeBeforeStart(head);
+  if (probed) return write(response, probed);
   await mounted.ready;
-  const begun = mounted.admit(headOf(request, mounted.hasAuth));
+  const begun = mounted.admit(head);
   const admitted = isPromise(begun) ? await begun : begun;
   if (!("number" in admitted)) return write(response, admitted);
   const body = await readBody(mounted, admitted, request).catch((error: unknown) => {

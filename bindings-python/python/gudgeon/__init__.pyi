@@ -108,6 +108,8 @@ class HttpOptions(TypedDict, total=False):
     allowed_hosts: Sequence[str]
     cors: bool | Sequence[str]
     legacy_sse: bool
+    health: str
+    ready: str
     max_body: int
     sessions: Literal["sealed", "none"]
     max_sessions: int

@@ -339,6 +339,11 @@ class Endpoint:
         """
         The number of incomplete responses.
         """
+    def probe(self, /, method: str, path: bytes, is_started: bool) -> Any | None:
+        """
+        Returns the response to a request for `health` or `ready`; None for a request with another path. `is_started`: the
+        lifespan was entered.
+        """
     def serve(self, /, of: Server, app: Any, context: Any) -> Serving:
         """
         Starts the threads for handlers. Only one set may run at a time: stop it before starting the next.

@@ -20,6 +20,8 @@ pub struct HttpOptions {
     allowed_hosts: Vec<String>,
     cors: Allowed,
     legacy_sse: bool,
+    health: Option<String>,
+    ready: Option<String>,
     max_body: Option<usize>,
     sessions: Option<Sessions>,
     max_sessions: Option<usize>,
@@ -65,11 +67,11 @@ struct KeyPair {
 }
 
 impl HttpOptions {
-    /// Reads the options. Errors if an allowed host or origin can match nothing.
+    /// Reads the options. Errors if an allowed host or origin can match nothing, or if the path of a probe is not one.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         let options: Self = json::from_bytes(json)
             .map_err(|error| Error::misuse(format!("the options can't be read: {error}")))?;
-        options.endpoint(EndpointConfig::default()).check()?;
+        options.endpoint(EndpointConfig { path: None, ..EndpointConfig::default() }).check()?;
         Ok(options)
     }
 
@@ -84,6 +86,8 @@ impl HttpOptions {
             Allowed::Origins(origins) => Cors::Origins(origins.clone()),
         };
         base.legacy_sse = self.legacy_sse;
+        base.health.clone_from(&self.health);
+        base.ready.clone_from(&self.ready);
         set(&mut base.max_body, self.max_body);
         set(
             &mut base.sessions,
@@ -137,11 +141,12 @@ mod tests {
     #[test]
     fn options_replace_defaults_and_leave_the_others() {
         let config = endpoint(
-            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"]}"#,
+            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"],"health":"/up"}"#,
         );
         assert_eq!(config.guard.cors, Cors::Origins(vec!["https://a".into()]));
         assert_eq!((config.max_body, config.keep_alive), (7, Duration::from_millis(1500)));
         assert_eq!(config.guard.allowed_hosts, ["h"]);
+        assert_eq!((config.health.as_deref(), config.ready), (Some("/up"), None));
         assert_eq!(config.max_sessions, EndpointConfig::default().max_sessions);
         assert_eq!(endpoint(r#"{"cors":true}"#).guard.cors, Cors::Any);
         assert_eq!(endpoint("{}").guard.cors, Cors::Off);
@@ -159,8 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn hosts_and_origins_that_match_nothing_are_refused() {
-        for options in [r#"{"allowedHosts":["http://a"]}"#, r#"{"cors":["a"]}"#] {
+    fn hosts_and_origins_that_match_nothing_and_invalid_paths_are_refused() {
+        for options in [
+            r#"{"allowedHosts":["http://a"]}"#,
+            r#"{"cors":["a"]}"#,
+            r#"{"health":"healthz"}"#,
+            r#"{"health":"/up","ready":"/up"}"#,
+        ] {
             assert!(HttpOptions::parse(options.as_bytes()).is_err(), "{options}");
         }
         assert!(HttpOptions::parse(b"[").is_err());

@@ -3,7 +3,14 @@
 //! They have two steps, so that a client learns that it may not call before it sends the body, and they run before any lock
 //! is taken.
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
@@ -15,6 +22,7 @@ use super::{
     config::PathMeaning,
     content::Content,
     guard::Guard,
+    probes::{Probes, Readiness},
     refusal::forbidden,
     reply::{self, Accepts},
 };
@@ -24,7 +32,7 @@ use crate::auth::authorization_server::{
     proxy::{MAX_BODY, OAuthEndpoint, ProxyRequest},
 };
 use crate::{
-    error::Fault,
+    error::{Error, Fault},
     protocol::{ClientKey, Dialect, Frame, Message, Method, Principal, Revision},
     session::server::{HttpFacts, MissingScopes, SessionConfig},
     wire::{self, McpHeaders, Wire},
@@ -45,6 +53,9 @@ pub(super) struct Rules {
     pub(super) config: EndpointConfig,
     dialects: Vec<Dialect>,
     has_sessions: bool,
+    probes: Probes,
+    /// `true` once the shutdown has begun. It is not part of the state behind the lock, so that probes need none.
+    is_draining: AtomicBool,
     #[cfg(feature = "auth")]
     pub(super) protected: Option<Protected>,
 }
@@ -110,6 +121,8 @@ impl Admission {
             dialects: session.dialects.clone(),
             has_sessions: config.sessions != SessionMode::None
                 && wire::has_sessions(&session.revisions, &session.dialects),
+            probes: Probes::new(config),
+            is_draining: AtomicBool::new(false),
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))
@@ -118,6 +131,9 @@ impl Admission {
     /// Checks the head of a request. Fails with the answer, for which the body need not be read.
     pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
         let rules = &*self.0;
+        if let Some(answer) = self.probe(&head.method, head.uri.path(), true) {
+            return Err(answer);
+        }
         #[cfg(feature = "auth")]
         let mut head = head;
         #[cfg(feature = "auth")]
@@ -180,6 +196,39 @@ impl Admission {
             Err(fault) => Target::InvalidHeaders(fault),
         };
         Ok(AdmittedHead { admission: self.clone(), head: admitted, target })
+    }
+
+    /// Returns the answer to a request for `health` or `ready`, for which nothing is checked; `None` for a request with another
+    /// path. `is_started`: the hooks at start have run.
+    #[doc(hidden)] // For the drivers and the language bindings.
+    pub fn probe(&self, method: &HttpMethod, path: &str, is_started: bool) -> Option<Part> {
+        self.0.probes.answer(method, path, || match is_started {
+            _ if self.is_draining() => Readiness::Draining,
+            true => Readiness::Ready,
+            false => Readiness::Starting,
+        })
+    }
+
+    /// Has `ready` answered with 503 from now on, because the shutdown begins.
+    pub(crate) fn begin_drain(&self) {
+        self.0.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the shutdown has begun.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.0.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Errors if an option can't work at the path of the endpoint; the message names the option and the fix.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only listeners check it again"))]
+    pub(crate) fn check_options(&self) -> Result<(), Error> {
+        self.0.config.check()
+    }
+
+    /// Returns the paths of `health` and `ready`.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only services have routes"))]
+    pub(crate) fn probe_paths(&self) -> impl Iterator<Item = &str> {
+        self.0.probes.paths()
     }
 
     /// Admits a request to the OAuth proxy.

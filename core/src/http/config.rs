@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::guard::GuardConfig;
+use super::{guard::GuardConfig, probes};
 #[cfg(feature = "auth")]
 use crate::auth::server::config::AuthConfig;
 use crate::error::{Error, option_name};
@@ -18,6 +18,11 @@ pub struct EndpointConfig {
     pub guard: GuardConfig,
     /// Serves the transport of 2024-11-05 at `/sse`.
     pub legacy_sse: bool,
+    /// The path that answers as long as the server runs. Where the host chose the path of the endpoint, so does every path that
+    /// ends with it.
+    pub health: Option<String>,
+    /// The path that answers whether calls are accepted, matched as the one above.
+    pub ready: Option<String>,
     /// The maximum size of a request body, in bytes.
     pub max_body: usize,
     pub sessions: SessionMode,
@@ -44,6 +49,8 @@ impl Default for EndpointConfig {
             path: Some("/mcp".into()),
             guard: GuardConfig::default(),
             legacy_sse: false,
+            health: None,
+            ready: None,
             max_body: 4 * 1024 * 1024,
             sessions: SessionMode::Sealed,
             max_sessions: 10_000,
@@ -83,15 +90,17 @@ pub(super) enum PathMeaning {
 }
 
 impl EndpointConfig {
-    /// Errors if an option can match nothing, or excludes another.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Errors if an entry of the guard can match no request, if the path of a probe is not one or has another use, or if options
+    /// exclude each other; the message names the option and the fix.
+    pub fn check(&self) -> Result<(), Error> {
         if self.legacy_sse && self.sessions == SessionMode::None {
             let [sessions, legacy_sse] = ["sessions", "legacy_sse"].map(option_name);
             return Err(Error::misuse(format!(
                 "{legacy_sse} needs sessions, and {sessions} is \"none\": leave one of them out"
             )));
         }
-        self.guard.check()
+        self.guard.check()?;
+        probes::check(self)
     }
 
     /// A trailing slash makes no difference.

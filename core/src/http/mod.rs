@@ -20,6 +20,7 @@ mod lifted;
 mod opening;
 mod other_processes;
 mod part;
+mod probes;
 mod process_message;
 mod reader;
 mod refusal;

@@ -131,6 +131,7 @@ impl Endpoint {
 
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
+        self.admission.begin_drain();
         self.engine.stop_suspended();
         self.pass_to_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
@@ -164,6 +165,7 @@ impl Endpoint {
 
     pub(super) fn close(&mut self, now: Instant) {
         self.is_closing = true;
+        self.admission.begin_drain();
         self.engine.stop_suspended();
         for number in self.sessions.all() {
             self.end_session(now, number);

@@ -63,6 +63,13 @@ pub struct HttpOptions {
     pub cors: Cors,
     /// If true, the HTTP+SSE transport of 2024-11-05 is served at `/sse` in addition. Default: false.
     pub legacy_sse: bool,
+    /// The path, such as `/healthz`, that answers GET and HEAD with 200 as long as the server runs. Neither host nor
+    /// credentials are checked there, and a server that is full answers as well. An [`HttpService`] answers at every path that
+    /// ends with it. Default: none.
+    pub health: Option<String>,
+    /// The path, such as `/readyz`, that answers GET and HEAD with 200 while calls are accepted, and with 503 before the hooks
+    /// at start have run and once the shutdown has begun; otherwise like `health`. Default: none.
+    pub ready: Option<String>,
     /// The maximum size of a request body in bytes. Default: 4 MiB.
     pub max_body: usize,
     /// The sessions of clients before 2026-07-28. Default: [`SessionMode::Sealed`].
@@ -115,6 +122,8 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             cors: Cors::Off,
             legacy_sse: endpoint.legacy_sse,
+            health: None,
+            ready: None,
             max_body: endpoint.max_body,
             sessions: endpoint.sessions,
             max_sessions: endpoint.max_sessions,
@@ -139,11 +148,11 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// Errors if an option can match nothing, or if a method can't work.
+    /// Errors if an option can match nothing or has an invalid path, or if a method can't work.
     pub(super) fn check(&self) -> Result<(), Error> {
         #[cfg(feature = "auth")]
         config_of(&self.auth, &self.scope_implies)?;
-        self.endpoint(EndpointConfig::default()).check()
+        self.endpoint(EndpointConfig { path: None, ..EndpointConfig::default() }).check()
     }
 
     /// Returns the options of the endpoint: those of the address, changed by these.
@@ -162,6 +171,8 @@ impl HttpOptions {
         }
         EndpointConfig {
             legacy_sse: self.legacy_sse,
+            health: self.health.clone(),
+            ready: self.ready.clone(),
             max_body: self.max_body,
             sessions: self.sessions,
             max_sessions: self.max_sessions,
@@ -231,8 +242,9 @@ impl HttpService {
         Self { mounted }
     }
 
-    /// Returns the paths to route to this service, for an endpoint whose path is `at` for clients: `at` itself and, with
-    /// [`HttpOptions::auth`], those of the documents from which clients learn where to sign in, and of the OAuth proxy.
+    /// Returns the paths to route to this service, for an endpoint whose path is `at` for clients: `at` itself,
+    /// [`HttpOptions::health`] and [`HttpOptions::ready`], and, with [`HttpOptions::auth`], those of the documents from which
+    /// clients learn where to sign in, and of the OAuth proxy.
     ///
     /// ```
     /// # use gudgeon::{Server, server::auth::Jwt};
@@ -249,9 +261,11 @@ impl HttpService {
     pub fn routes(&self, at: &str) -> Vec<String> {
         let path = at.trim_end_matches('/');
         let own = if path.is_empty() { "/" } else { path };
-        let routes = [own.to_owned()].into_iter();
+        let admission = self.mounted.endpoint.admission();
+        let probes = admission.probe_paths().map(str::to_owned);
+        let routes = [own.to_owned()].into_iter().chain(probes);
         #[cfg(feature = "auth")]
-        let routes = routes.chain(self.mounted.endpoint.admission().auth_routes(path));
+        let routes = routes.chain(admission.auth_routes(path));
         routes.collect()
     }
 
@@ -283,6 +297,14 @@ impl Mounted {
         };
         self.serving.get_or_init(start).await
     }
+
+    /// Returns the answer to a request for `health` or `ready` while the hooks at start run, which it does not wait for.
+    fn probe_before_start<B>(&self, request: &Request<B>) -> Option<Part> {
+        if self.serving.initialized() {
+            return None;
+        }
+        self.endpoint.admission().probe(request.method(), request.uri().path(), false)
+    }
 }
 
 impl<B> tower_service::Service<Request<B>> for HttpService
@@ -302,6 +324,9 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mounted = Arc::clone(&self.mounted);
         Box::pin(async move {
+            if let Some(answer) = mounted.probe_before_start(&request) {
+                return Ok(AnswerBody::response(answer));
+            }
             if mounted.serving().await.is_err() {
                 return Ok(AnswerBody::response(Part::unavailable(
                     "the server could not be started",

@@ -144,8 +144,8 @@ impl Server {
     ///
     /// # Panics
     /// Panics if there is no revision, if a key is empty, if `schema_profile` changes after tools were added, if an
-    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing, if a method of `auth`
-    /// can't work, or if an extension's name has no prefix or its settings are not an object.
+    /// entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing, if `health` or `ready` is not a
+    /// path of its own, if a method of `auth` can't work, or if an extension's name has no prefix or its settings are not an object.
     #[track_caller]
     pub fn options(mut self, change: impl FnOnce(&mut ServerOptions)) -> Self {
         change(&mut self.options);

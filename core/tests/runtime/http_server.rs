@@ -37,11 +37,11 @@ fn calling(tool: &str, id: u32) -> String {
     message("tools/call", &format!(r#""name":"{tool}","arguments":{{}},"#), id)
 }
 
-fn call(tool: &str, id: u32) -> String {
+pub(crate) fn call(tool: &str, id: u32) -> String {
     post("tools/call", tool, &calling(tool, id))
 }
 
-fn connect(listening: &Listening) -> DuplexStream {
+pub(crate) fn connect(listening: &Listening) -> DuplexStream {
     memory::connect(listening.url())
 }
 
@@ -50,14 +50,14 @@ async fn listen(server: Server) -> Listening {
 }
 
 /// Returns the data of a single read.
-async fn read(stream: &mut (impl AsyncRead + Unpin)) -> String {
+pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut buffer = vec![0; 64 * 1024];
     let count = stream.read(&mut buffer).await.unwrap();
     String::from_utf8(buffer[..count].to_vec()).unwrap()
 }
 
 /// Everything until the server closes.
-async fn read_all(stream: &mut DuplexStream) -> String {
+pub(crate) async fn read_all(stream: &mut DuplexStream) -> String {
     let mut all = Vec::new();
     // A reset is an end as well.
     let _ = stream.read_to_end(&mut all).await;

@@ -38,6 +38,7 @@ mod client_wires;
 mod dialect_listen;
 mod forms;
 mod half_closed;
+mod health;
 mod http_server;
 mod test_server;
 #[cfg(unix)]

@@ -124,6 +124,35 @@ async fn hooks_run_around_a_service() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_is_healthy_while_its_hooks_run_and_ready_once_they_have() {
+    let go_on = Arc::new(tokio::sync::Notify::new());
+    let waiting = Arc::clone(&go_on);
+    let server = Server::new("shelf")
+        .options(|options| {
+            options.http.health = Some("/healthz".into());
+            options.http.ready = Some("/readyz".into());
+        })
+        .on_start(move || async move {
+            waiting.notified().await;
+            Ok(())
+        });
+    let mut service = server.into_service();
+    assert_eq!(service.routes("/mcp")[..3], ["/mcp", "/healthz", "/readyz"]);
+    let mut ask = async |path: &str| {
+        let request = http::Request::get(format!("http://10.0.0.7/mcp{path}"));
+        service.call(request.body(String::new()).unwrap()).await.unwrap().status().as_u16()
+    };
+    assert_eq!([ask("/healthz").await, ask("/readyz").await], [200, 503]);
+    go_on.notify_one();
+    // It waits for the hook.
+    assert_eq!(ask("").await, 421);
+    assert_eq!([ask("/healthz").await, ask("/readyz").await], [200, 200]);
+    service.shut_down().await;
+    let request = http::Request::get("/readyz").body(String::new()).unwrap();
+    assert_eq!(service.call(request).await.unwrap().status(), 503);
+}
+
+#[tokio::test(start_paused = true)]
 async fn hooks_run_around_clients_in_memory() {
     let log = Log::default();
     let server = log.server();

@@ -39,6 +39,7 @@ mod endpoint_http_sse;
 mod endpoint_listeners;
 mod endpoint_mcp_headers;
 mod endpoint_modern;
+mod endpoint_probes;
 mod endpoint_replies;
 mod endpoint_session_ids;
 mod endpoint_sessions;

@@ -117,6 +117,16 @@ export interface HttpOptions {
   cors?: boolean | readonly string[] | undefined;
   /** Serves HTTP+SSE of 2024-11-05 at `/sse`. Under `fetch` it needs the whole path, which Hono's `mount` shortens. Default: false. */
   legacySse?: boolean | undefined;
+  /**
+   * The path, such as `"/healthz"`, that answers GET and HEAD with 200 as long as the server runs. Neither host nor credentials are
+   * checked there, and a server that is full answers as well. Under `fetch` and `node` every path that ends with it. Default: none.
+   */
+  health?: string | undefined;
+  /**
+   * The path, such as `"/readyz"`, that answers GET and HEAD with 200 while calls are accepted, and with 503 before the lifespan is
+   * entered and once the shutdown has begun; otherwise like `health`. Default: none.
+   */
+  ready?: string | undefined;
   /** The maximum size of a request's body. Default: 4 MiB. */
   maxBody?: number | undefined;
   /**

@@ -39,14 +39,23 @@ class AsgiApp:
         grace = options.get("shutdown_grace")
         self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
         self._endpoint: Any = None
+        # The endpoint that is being closed.
+        self._closing: Any = None
         self._serving: _LoopServing | None = None
         self._shutdown_hook: ShutdownHook | None = None
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "http":
-            endpoint = await self._open()
-            await _serve_http(endpoint, self._identify, self._watch_for_stop, scope, receive, send)
+            if self._closing is not None and await _answer_probe(self._closing, True, scope, send):
+                return
+            serving = self._begin()
+            if serving.hosting is None:
+                # A host may send others only once the app is ready, so a probe enters the lifespan, and does not wait.
+                if await _answer_probe(self._endpoint, False, scope, send):
+                    return
+                await serving.wait_until_ready()
+            await _serve_http(self._endpoint, self._identify, self._watch_for_stop, scope, receive, send)
         elif kind == "websocket":
             endpoint = await self._open()
             await _serve_websocket(endpoint, self._identify, self._max_message(), scope, receive, send)
@@ -64,6 +73,7 @@ class AsgiApp:
             hook.forget()
         try:
             if endpoint is not None:
+                self._closing = endpoint
                 endpoint.shut_down()
                 if serving is not None and serving.is_on_this_loop():
                     deadline = serving.loop.time() + self._grace
@@ -72,8 +82,11 @@ class AsgiApp:
         finally:  # also when a host that waits no longer cancels this
             if endpoint is not None:
                 endpoint.close()
-            if serving is not None:
-                await serving.end()
+            try:
+                if serving is not None:
+                    await serving.end()
+            finally:
+                self._closing = None
 
     async def _open(self, *, sends_shutdown: bool = False) -> Any:
         """Returns the endpoint, served by this loop, or by another that runs.
@@ -81,6 +94,13 @@ class AsgiApp:
         Args:
             sends_shutdown: Whether the host says when the lifespan is to be left.
         """
+        serving = self._begin(sends_shutdown=sends_shutdown)
+        if serving.hosting is None:
+            await serving.wait_until_ready()
+        return self._endpoint
+
+    def _begin(self, *, sends_shutdown: bool = False) -> _LoopServing:
+        """Returns what serves the app, which may still enter the lifespan; parameters as in `_open`."""
         serving = self._serving
         if serving is None or serving.is_over():
             if serving is not None:
@@ -93,9 +113,7 @@ class AsgiApp:
                 self._shutdown_hook = None
             if not sends_shutdown and self._app._lifespan.first() is not None:
                 self._shutdown_hook = ShutdownHook(serving.loop, self.aclose)
-        if serving.hosting is None:
-            await serving.wait_until_ready()
-        return self._endpoint
+        return serving
 
     def _watch_for_stop(self) -> None:
         if self._serving is not None:
@@ -214,6 +232,15 @@ class _LoopServing:
             await hosting.close()
         finally:
             await self._app._lifespan.aexit()
+
+
+async def _answer_probe(endpoint: Any, is_started: bool, scope: Any, send: Send) -> bool:
+    """Responds to a request for `health` or `ready`. Returns False for every other request."""
+    answer = endpoint.probe(scope["method"], _target(scope)[0], is_started)
+    if answer is None:
+        return False
+    await _send_head(answer, send)
+    return True
 
 
 async def _serve_http(

@@ -38,6 +38,9 @@ class Running:
                 or "*" for all. Default: on a loopback address "localhost", otherwise all.
             cors: True, or the origins whose pages may read responses. Default False.
             legacy_sse: Whether the endpoints of 2024-11-05 are served at `/sse`. Default False.
+            health, ready: Paths such as "/healthz" and "/readyz" that answer GET and HEAD with 200: `health` as long as
+                the server runs, `ready` until the shutdown begins, and then with 503. Neither host nor credentials are
+                checked there, and a server that is full answers as well. Default: none.
             max_body: Bytes of a request body. Default 4 MiB.
             max_headers: Bytes of a request head. Default 64 KiB.
             sessions: For clients before 2026-07-28: "sealed" (default), whose ids each process with the same
@@ -145,7 +148,8 @@ class Running:
                 `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes` of
                 its "auth"; None where there is no user, or its `is_authenticated` is not True.
             http: As for `run`, without the options of connections, which belong to the host. The scope's `server` says
-                whether a request arrived over loopback.
+                whether a request arrived over loopback. Every path that ends with `health` or `ready` answers, such as
+                "/mcp/readyz"; `ready` answers 503 until the lifespan is entered, and from `aclose()` on.
 
         Raises:
             TypeError, ValueError: An option is not valid.

@@ -215,6 +215,8 @@ const ROWS: &[Row] = &[
     row("allowed_hosts", Kind::Texts("\"example.org\" or \"example.org:8443\""), HTTP),
     row("cors", Kind::Origins, HTTP),
     row("legacy_sse", Kind::Boolean, HTTP),
+    row("health", Kind::Text, HTTP),
+    row("ready", Kind::Text, HTTP),
     row("max_body", Kind::Bytes(1), HTTP),
     row("sessions", Kind::Choice(&["sealed", "none"]), HTTP),
     row("max_sessions", Kind::Count(1), HTTP),

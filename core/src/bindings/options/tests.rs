@@ -50,6 +50,8 @@ client revision ["bare"] | must be "auto", one or more of 2024-11-05, 2025-03-26
 client retry "always" | must be "safe", "never" or a Retry | must be "safe" or "never", or an object { attempts, deadlineMs }
 retry attempts 0 | must be an integer from 1
 subscribe uris [3] | must be a list of strings such as "file:///shelf"
+http health true | must be a string
+http ready ["/readyz"] | must be a string
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"
 http cors "a" | must be a list of strings such as "https://example.org", or True or False | must be a list of strings such as "https://example.org", or true or false
@@ -103,6 +105,7 @@ fn allowed_and_absent_values_pass() {
         ("tls", json!(["a", "b"])),
         ("keep_alive", json!(0.5)),
         ("shutdown_grace", json!(0)),
+        ("health", json!("/healthz")),
         ("max_body", json!(1)),
         ("max_body", json!(null)),
     ] {

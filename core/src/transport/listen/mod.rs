@@ -115,6 +115,7 @@ pub(crate) async fn open(
     endpoint: Arc<HostedEndpoint>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
+    endpoint.admission().check_options()?;
     let protocol = Protocol::new(at, options.tls.as_ref())?;
     #[cfg(feature = "auth")]
     let has_auth = authentication(at, &protocol, &endpoint)?;
