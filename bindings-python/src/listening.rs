@@ -27,7 +27,7 @@ pub(crate) struct Listener {
     listening: Arc<Listening>,
     runtime: Option<Runtime>,
     is_ending: AtomicBool,
-    /// The time for calls in flight at the end.
+    /// The time from the beginning of the shutdown in which calls in flight may end.
     pub(crate) grace: Duration,
     process: u32,
 }
@@ -54,7 +54,7 @@ impl Listener {
             Error::new(ErrorKind::Connect, "the threads that listen can't be started")
                 .with(|details| details.source = Some(cause.into()))
         })?;
-        let grace = options.shutdown_grace;
+        let grace = options.drain_delay.saturating_add(options.shutdown_grace);
         let listening = runtime.block_on(async {
             let host = Arc::new(Feed::new(stream));
             listen(at, server, host, options).await

@@ -53,6 +53,7 @@ struct Given {
     event_store: Option<bool>,
     tls: Option<(PathBuf, PathBuf)>,
     shutdown_grace: Option<f64>,
+    drain_delay: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +138,7 @@ impl Given {
         options.event_store = self.event_store.unwrap_or(options.event_store);
         options.tls = self.tls;
         options.shutdown_grace = time(self.shutdown_grace, options.shutdown_grace);
+        options.drain_delay = time(self.drain_delay, options.drain_delay);
     }
 }
 

@@ -105,6 +105,47 @@ def test_a_second_signal_does_not_wait(start):
         connection.close()
 
 
+# ── the drain ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def readiness(server):
+    with server.connect() as connection:
+        return connection.ask("GET", "/readyz").status
+
+
+@pytest.mark.only(*servers.NATIVE)
+def test_a_server_that_drains_goes_on_until_a_second_signal(start):
+    server = start(drain_delay=600.0, ready="/readyz")
+    assert readiness(server) == 200
+    with server.connect() as kept, server.connect() as idle:
+        answer = speak.ask_modern(server, "tools/list", connection=kept)
+        assert (answer.status, answer.header("connection")) == (200, None)
+        server.signal(signal.SIGTERM)
+        assert eventually(lambda: readiness(server) == 503)
+        with server.connect() as fresh:
+            for connection in (kept, fresh):
+                answer = speak.call_modern(server, "test_simple_text", connection=connection)
+                assert (answer.status, answer.header("connection")) == (200, "close")
+                assert connection.ends()
+        assert idle.is_quiet(0), "closed before the drain is over"
+        server.signal(signal.SIGTERM)
+        server.wait(60)
+        assert idle.ends()
+    assert server.surprises() == [], server.said()
+
+
+@pytest.mark.only(*servers.NATIVE)
+def test_the_shutdown_follows_the_drain(start):
+    server = start(drain_delay=0.5, shutdown_grace=600.0)
+    connections = calls_in_flight(server, 1000, count=4)
+    with server.connect() as idle:
+        server.signal(signal.SIGTERM)
+        assert idle.ends()
+        assert eventually(lambda: refuses_connections(server))
+        are_answered(connections, 1000)
+    ended_well(server)
+
+
 # ── `app.run(url)`, which takes the signals itself ──────────────────────────────────────────────────
 
 RUNNING = servers.ROOT / "tests/http/running"

@@ -21,6 +21,7 @@ ANYWHERE = "http://127.0.0.1:0/mcp"
         ({"keep_alive": 0}, ValueError),
         ({"session_idle": -1}, ValueError),
         ({"shutdown_grace": float("nan")}, ValueError),
+        ({"drain_delay": -1}, ValueError),
         ({"legacy_sse": "yes"}, TypeError),
         ({"health": True}, TypeError),
         ({"health": "healthz"}, ValueError),
@@ -62,7 +63,7 @@ def test_an_option_that_can_match_nothing_is_named_when_the_asgi_app_is_made(opt
         Server("shelf").asgi(**options)
 
 
-@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout"])
+@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout", "drain_delay"])
 def test_what_is_about_connections_is_the_hosts(option: str) -> None:
     with pytest.raises(TypeError, match=f"{option}.*ASGI server"):
         Server("shelf").asgi(**{option: 1})

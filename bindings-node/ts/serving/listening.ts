@@ -26,7 +26,8 @@ async function open(core: ServerCore, place: string, at: string, given: HttpOpti
   const { http, ioThreads } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads });
   const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)), signals);
-  await server.start({ ...http, ...given }.shutdownGraceMs ?? GRACE_MS);
+  const { drainDelayMs = 0, shutdownGraceMs = GRACE_MS } = { ...http, ...given };
+  await server.start(drainDelayMs + shutdownGraceMs);
   return server;
 }
 
@@ -66,7 +67,7 @@ class ListeningServer implements Listening {
     this.#native = native as unknown as NativeListening;
   }
 
-  /** `graceMs`: the time for calls in flight at the end. */
+  /** `graceMs`: the time from the first signal in which calls in flight may end. */
   async start(graceMs: number): Promise<void> {
     let hasEntered = false;
     try {

@@ -123,6 +123,7 @@ class HttpOptions(TypedDict, total=False):
     event_store: bool
     tls: tuple[PathLike[str] | str, PathLike[str] | str]
     shutdown_grace: float
+    drain_delay: float
 
 class ToolOptions(TypedDict, total=False):
     """Options of `Server.tool`; `timeout` in seconds (default: none), `concurrency` in calls at once (default: no

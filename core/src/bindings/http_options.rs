@@ -35,6 +35,7 @@ pub struct HttpOptions {
     idle_timeout_ms: Option<f64>,
     tls: Option<KeyPair>,
     shutdown_grace_ms: Option<f64>,
+    drain_delay_ms: Option<f64>,
     /// The threads that do the IO of an address.
     pub io_threads: Option<usize>,
 }
@@ -113,6 +114,7 @@ impl HttpOptions {
         set(&mut options.header_timeout, self.header_timeout_ms.map(duration));
         set(&mut options.idle_timeout, self.idle_timeout_ms.map(duration));
         set(&mut options.shutdown_grace, self.shutdown_grace_ms.map(duration));
+        set(&mut options.drain_delay, self.drain_delay_ms.map(duration));
         options.tls = self.tls.as_ref().map(|tls| (tls.cert.clone(), tls.key.clone()));
         options
     }
@@ -154,11 +156,12 @@ mod tests {
 
     #[test]
     fn options_of_connections_are_read() {
-        let json = br#"{"tls":{"cert":"c","key":"k"},"shutdownGraceMs":20,"idleTimeoutMs":1e308,"ioThreads":2}"#;
+        let json = br#"{"tls":{"cert":"c","key":"k"},"shutdownGraceMs":20,"drainDelayMs":30,"idleTimeoutMs":1e308,"ioThreads":2}"#;
         let options = HttpOptions::parse(json).unwrap();
         let listen = options.listen();
         assert_eq!(listen.tls, Some(("c".into(), "k".into())));
         assert_eq!(listen.shutdown_grace, Duration::from_millis(20));
+        assert_eq!(listen.drain_delay, Duration::from_millis(30));
         assert_eq!(listen.idle_timeout, Duration::from_secs(u32::MAX.into()));
         assert_eq!(options.io_threads, Some(2));
     }

@@ -162,6 +162,11 @@ impl HostedEndpoint {
         self.server.has_answered(connection).await;
     }
 
+    /// Has `ready` answered with 503, because the shutdown begins; everything else continues.
+    pub(crate) fn begin_drain(&self) {
+        self.server.admission().begin_drain();
+    }
+
     /// Rejects new requests and ends subscriptions with their result.
     pub(crate) fn shut_down(&self) {
         self.host.perform(self.server.shut_down());

@@ -15,11 +15,12 @@ pub enum Language {
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 16] = [
+const DURATIONS: [&str; 17] = [
     "cache",
     "connect_timeout",
     "deadline",
     "delay",
+    "drain_delay",
     "expires_in",
     "header_timeout",
     "idle_timeout",

@@ -99,6 +99,10 @@ pub struct HttpOptions {
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction. Default: 10 s.
     pub shutdown_grace: Duration,
+    /// The time for which a server that listens goes on at its shutdown, while `ready` answers 503 and each response closes its
+    /// connection. [`HttpOptions::shutdown_grace`] begins afterwards. An [`HttpService`] does not use it, because the
+    /// host has the connections. Default: 0 s.
+    pub drain_delay: Duration,
     /// The methods by which callers are authenticated, in the order in which they are tried. The server then refuses to
     /// listen where no credentials can be sent, and its [`HttpService`] authenticates as well. Default: none, and everybody
     /// may call.
@@ -137,6 +141,7 @@ impl Default for HttpOptions {
             event_store: endpoint.event_store,
             tls: None,
             shutdown_grace: listen.shutdown_grace,
+            drain_delay: listen.drain_delay,
             #[cfg(feature = "auth")]
             auth: Vec::new(),
             #[cfg(feature = "auth")]
@@ -193,6 +198,7 @@ impl HttpOptions {
             idle_timeout: self.idle_timeout,
             tls: self.tls.clone(),
             shutdown_grace: self.shutdown_grace,
+            drain_delay: self.drain_delay,
             max_message,
             ..ListenOptions::default()
         }

@@ -82,14 +82,16 @@ impl Server {
 
     /// Serves at an address until a termination signal.
     pub(super) async fn serve_at(&self, at: &str) -> Result<(), Error> {
-        listening(&self.hub, self.options.http.shutdown_grace, self.listen(at)).await
+        let http = &self.options.http;
+        let limit = http.drain_delay.saturating_add(http.shutdown_grace);
+        listening(&self.hub, limit, self.listen(at)).await
     }
 }
 
-/// Serves until a termination signal; a second signal ends the process.
+/// Serves until a termination signal; a second signal ends the process. `limit`: the time for pending calls after the first one.
 async fn listening(
     hub: &Hub,
-    grace: Duration,
+    limit: Duration,
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
     let unheard = |error: std::io::Error| {
@@ -100,7 +102,7 @@ async fn listening(
     let mut process_end = ProcessEnd::start().map_err(unheard)?;
     let listening = begun.await?;
     let endpoint = listening.running();
-    process_end.watchdog().watch(grace, endpoint);
+    process_end.watchdog().watch(limit, endpoint);
     if let Some(warning) = &listening.warning {
         // A closed standard error must not prevent serving.
         let _ = writeln!(std::io::stderr(), "{warning}");

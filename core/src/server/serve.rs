@@ -43,7 +43,8 @@ impl Server {
     /// Serves until SIGTERM or Ctrl-C: at an address like [`Server::listen`], or over standard input and output
     /// (`"stdio"`).
     ///
-    /// The URL is written to standard error once the server is ready. At shutdown new requests are rejected,
+    /// The URL is written to standard error once the server is ready. After a signal the server goes on for
+    /// [`HttpOptions::drain_delay`](crate::HttpOptions::drain_delay). At shutdown new requests are rejected,
     /// subscriptions end with their result, and pending calls have [`HttpOptions::shutdown_grace`](crate::HttpOptions::shutdown_grace) to finish.
     /// A second signal ends the process.
     ///

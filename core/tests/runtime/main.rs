@@ -36,6 +36,7 @@ mod client_tls;
 mod client_transcripts;
 mod client_wires;
 mod dialect_listen;
+mod drain;
 mod forms;
 mod half_closed;
 mod health;

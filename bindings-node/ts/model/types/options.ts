@@ -98,7 +98,7 @@ export interface ServerOptions<L = unknown> {
 
 /**
  * Options of HTTP. Times are milliseconds, sizes bytes. Under `fetch` and `node` the host decides about connections:
- * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs` and `tls` have no effect there.
+ * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs`, `tls` and `drainDelayMs` have no effect there.
  */
 export interface HttpOptions {
   /** The URL under which clients reach the server behind a proxy; sets the allowed `Host` and `Origin`. */
@@ -160,6 +160,11 @@ export interface HttpOptions {
   tls?: { cert: string; key: string } | undefined;
   /** Milliseconds for calls in flight to finish when the server stops, or when a client on tcp:// or unix: ends its input. Default: 10,000. */
   shutdownGraceMs?: number | undefined;
+  /**
+   * Milliseconds for which a server that listens goes on after a signal, or after `close`, while `ready` answers 503 and each response
+   * closes its connection; `shutdownGraceMs` begins afterwards. Default: 0.
+   */
+  drainDelayMs?: number | undefined;
 }
 
 interface Options {

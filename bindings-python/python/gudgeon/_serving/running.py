@@ -60,6 +60,8 @@ class Running:
                 its side. Default 10, over stdio 3, where it is the only option. A handler that blocks the event loop
                 does not keep the process: it ends 3 seconds later, with status 1 after the client has gone, 143 after
                 SIGTERM and 130 after SIGINT. A second signal ends it at once.
+            drain_delay: Seconds for which the server goes on after a signal, while `ready` answers 503 and each
+                response closes its connection; `shutdown_grace` begins afterwards. Default 0.
 
         Raises:
             TypeError, ValueError: The address or an option is not valid.

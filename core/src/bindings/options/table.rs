@@ -230,4 +230,5 @@ const ROWS: &[Row] = &[
     row("event_store", Kind::Boolean, HTTP),
     row("tls", Kind::KeyPair, HTTP),
     row("shutdown_grace", DURATION, HTTP),
+    row("drain_delay", DURATION, HTTP),
 ];

@@ -52,6 +52,7 @@ retry attempts 0 | must be an integer from 1
 subscribe uris [3] | must be a list of strings such as "file:///shelf"
 http health true | must be a string
 http ready ["/readyz"] | must be a string
+http drain_delay -1 | must be a number of seconds | must be a number of milliseconds
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"
 http cors "a" | must be a list of strings such as "https://example.org", or True or False | must be a list of strings such as "https://example.org", or true or false
@@ -105,6 +106,7 @@ fn allowed_and_absent_values_pass() {
         ("tls", json!(["a", "b"])),
         ("keep_alive", json!(0.5)),
         ("shutdown_grace", json!(0)),
+        ("drain_delay", json!(0)),
         ("health", json!("/healthz")),
         ("max_body", json!(1)),
         ("max_body", json!(null)),

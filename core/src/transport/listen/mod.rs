@@ -18,7 +18,7 @@ use tokio::{
     io::split,
     sync::{mpsc, watch},
     task::JoinHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 pub use self::{address::Address, options::ListenOptions};
@@ -41,15 +41,19 @@ use crate::{
 
 /// The time for clients to read what is queued when the server ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time after the drain for a request that is on its way on a connection without one.
+const LINGER: Duration = Duration::from_millis(100);
 /// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
 /// The time until the same problem of accepting is logged again.
 const BETWEEN_LOGS: Duration = Duration::from_secs(60);
 
 /// The state of the shutdown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Stage {
     Open,
+    /// Connections and requests are accepted, and HTTP connections close after their next response.
+    Draining,
     /// No new connections or requests are accepted.
     Closing,
     Closed,
@@ -65,6 +69,8 @@ pub(crate) struct Peers {
     pub(crate) port: u16,
     max_message: usize,
     grace: Duration,
+    /// The time in which a connection without a request may still bring one after the drain; zero without a drain.
+    pub(crate) linger: Duration,
     protocol: Protocol,
 }
 
@@ -88,6 +94,7 @@ pub struct Listening {
     pub(crate) warning: Option<String>,
     endpoint: Arc<HostedEndpoint>,
     grace: Duration,
+    drain_delay: Duration,
     stage: watch::Sender<Stage>,
     /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
@@ -137,6 +144,7 @@ pub(crate) async fn open(
         port: socket.port(),
         max_message: options.max_message,
         grace: options.shutdown_grace,
+        linger: LINGER.min(options.drain_delay),
         protocol,
     });
     let group = join(&options, &endpoint)?;
@@ -151,6 +159,7 @@ pub(crate) async fn open(
         warning,
         endpoint,
         grace: options.shutdown_grace,
+        drain_delay: options.drain_delay,
         stage,
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
@@ -217,12 +226,19 @@ impl Listening {
         *self.at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
     }
 
-    /// Stops accepting, ends subscriptions with their result, waits up to `shutdown_grace` for pending calls, closes all
-    /// connections, and waits for the server's hooks at shutdown. Calling it again is allowed.
+    /// Goes on for `drain_delay` while `ready` is answered with 503. Then it stops accepting, ends subscriptions with their
+    /// result, waits up to `shutdown_grace` for pending calls, closes all connections, and waits for the server's hooks at
+    /// shutdown. Calling it again is allowed.
     pub async fn shut_down(&self) {
         // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
-        self.stage.send_replace(Stage::Closing);
+        if !self.drain_delay.is_zero() && self.advance(Stage::Draining) {
+            sleep(self.drain_delay).await;
+            self.advance(Stage::Closing);
+            // Requests that clients sent before their connection closes are still served.
+            let _ = timeout(LINGER, open.recv()).await;
+        }
+        self.advance(Stage::Closing);
         self.endpoint.shut_down();
         let _ = timeout(self.grace, self.endpoint.is_idle()).await;
         // Pending calls are dropped without a response.
@@ -235,9 +251,19 @@ impl Listening {
         }
     }
 
+    /// Begins a stage of the shutdown, unless it or a later one has begun. Returns whether it had not.
+    fn advance(&self, to: Stage) -> bool {
+        self.endpoint.begin_drain();
+        self.stage.send_if_modified(|stage| {
+            let is_new = *stage < to;
+            *stage = to.max(*stage);
+            is_new
+        })
+    }
+
     fn stop(&self) {
         self.endpoint.close();
-        self.stage.send_replace(Stage::Closed);
+        self.advance(Stage::Closed);
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
@@ -263,11 +289,11 @@ async fn accept(
     stages: watch::Receiver<Stage>,
     held: mpsc::Sender<()>,
 ) {
-    let mut closing = stages.clone();
+    let mut stage = stages.clone();
     let (mut logged, mut refusal_logged) = (None, None);
     loop {
         let accepted = tokio::select! {
-            _ = closing.changed() => return,
+            () = reached(&mut stage, Stage::Closing) => return,
             accepted = socket.accept() => accepted,
         };
         match accepted {
@@ -295,7 +321,7 @@ async fn accept(
                 if is_due(&mut logged) {
                     tracing::error!(%error, "connections can't be accepted at the moment");
                 }
-                tokio::time::sleep(NO_ROOM).await;
+                sleep(NO_ROOM).await;
             }
         }
     }
@@ -382,6 +408,11 @@ impl Protocol {
 
 /// Waits until all connections must close.
 pub(crate) async fn closed(stage: &mut watch::Receiver<Stage>) {
-    // Dropping the server closes it as well.
-    let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
+    reached(stage, Stage::Closed).await;
+}
+
+/// Waits until a stage of the shutdown has begun.
+async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+    // Dropping the server ends every wait.
+    let _ = stage.wait_for(|stage| *stage >= wanted).await;
 }

@@ -18,6 +18,8 @@ pub struct ListenOptions {
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction.
     pub shutdown_grace: Duration,
+    /// The time for which connections and requests are still accepted after the shutdown has begun.
+    pub drain_delay: Duration,
     /// The maximum length of a message on tcp:// and unix:, in bytes.
     pub max_message: usize,
     /// True if other processes may listen at the same port; the system distributes connections among them.
@@ -35,6 +37,7 @@ impl Default for ListenOptions {
             idle_timeout: Duration::from_secs(60),
             tls: None,
             shutdown_grace: Duration::from_secs(10),
+            drain_delay: Duration::ZERO,
             max_message: DEFAULT_LINE_LIMIT,
             shares_port: false,
             group: None,

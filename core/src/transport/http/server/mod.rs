@@ -16,12 +16,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body;
 use hyper::{body::Incoming, server::conn::http1::Parts};
 use tokio::{
     io::AsyncWriteExt,
     sync::{Notify, watch::Receiver},
+    time::{Sleep, sleep},
 };
 
 pub use self::answer::AnswerBody;
@@ -77,8 +78,10 @@ pub(crate) async fn serve(
     let mut serving = serve_requests(stream, &connection.watch, limits, respond);
     {
         let mut expired = pin!(connection.watch.expired());
+        // Allocated at the shutdown only, to keep the future small.
+        let mut linger: Option<Pin<Box<Sleep>>> = None;
         loop {
-            let is_closing = tokio::select! {
+            let reached = tokio::select! {
                 ended = &mut serving => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a connection broke");
@@ -87,11 +90,19 @@ pub(crate) async fn serve(
                 }
                 () = connection.was_detached.notified() => break,
                 () = expired.as_mut() => return,
-                changed = stage.changed() => changed.is_ok() && *stage.borrow() == Stage::Closing,
+                changed = stage.changed() => changed.map_or(Stage::Closed, |()| *stage.borrow()),
+                () = elapsed(&mut linger) => Stage::Closing,
             };
-            match is_closing {
-                true => Pin::new(&mut serving).graceful_shutdown(),
-                false => return,
+            match reached {
+                Stage::Open | Stage::Draining => (),
+                Stage::Closing if may_linger(&peers, &connection, linger.is_none()) => {
+                    linger = Some(Box::pin(sleep(peers.linger)));
+                }
+                Stage::Closing => {
+                    linger = None;
+                    Pin::new(&mut serving).graceful_shutdown();
+                }
+                Stage::Closed => return,
             }
         }
     }
@@ -116,6 +127,24 @@ pub(crate) async fn serve(
             drop(read_buf);
             Box::pin(stream::write(io, answer, &connection.watch, &mut stage)).await;
         }
+    }
+}
+
+/// Returns whether a connection stays open for a request that may be on its way: hyper closes one without a request at once, and
+/// one on which a part of a head has arrived. `is_first`: it has not waited yet.
+fn may_linger(peers: &Peers, connection: &Http1Connection, is_first: bool) -> bool {
+    let waits = match is_first {
+        true => !connection.watch.is_busy(),
+        false => connection.watch.has_begun_head(),
+    };
+    waits && !peers.linger.is_zero()
+}
+
+/// Waits for a timer; never returns without one.
+async fn elapsed(timer: &mut Option<Pin<Box<Sleep>>>) {
+    match timer {
+        Some(timer) => timer.as_mut().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -192,7 +221,7 @@ async fn exchange(
                     Ok(headers) => connection.detach(AnswerBody::switching(headers)).await,
                     Err(refusal) => {
                         connection.watch.idle();
-                        return AnswerBody::response(refusal);
+                        return last_while_draining(peers, AnswerBody::response(refusal));
                     }
                 }
             }
@@ -203,8 +232,16 @@ async fn exchange(
     let answer = answer(&peers.endpoint, Some(connection), peers.timeouts, request).await;
     match may_keep && answer.body().is_subscription() {
         true => connection.detach(answer).await,
-        false => answer,
+        false => last_while_draining(peers, answer),
     }
+}
+
+/// Has the connection close after a response of a server whose shutdown has begun, so that clients connect to another one.
+fn last_while_draining(peers: &Peers, mut answer: Response<AnswerBody>) -> Response<AnswerBody> {
+    if peers.endpoint.admission().is_draining() {
+        answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    answer
 }
 
 /// Continues the connection as a WebSocket.

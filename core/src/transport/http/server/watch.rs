@@ -58,6 +58,16 @@ impl Watch {
         state.since = clock::now();
     }
 
+    /// Returns whether a request is being read or answered.
+    pub(super) fn is_busy(&self) -> bool {
+        self.lock().phase == Phase::Busy
+    }
+
+    /// Returns whether a part of a request's head was received.
+    pub(super) fn has_begun_head(&self) -> bool {
+        self.lock().phase == Phase::Head
+    }
+
     /// Returns whether the peer leaves data unread.
     pub(super) fn is_stuck(&self) -> bool {
         self.lock().stuck.is_some()
