@@ -121,10 +121,10 @@ export declare class NativeListening {
   /** Returns the work queue of its handlers; call it once, because the endpoint ends with it. */
   workQueue(): NativeWorkQueue
   /**
-   * Starts listening; `shares_port` lets other processes listen at the same port. Resolves with the URL, and with a warning
-   * if there is one.
+   * Starts listening; `shares_port` lets other processes listen at the same port, which find each other in the folder
+   * `group`. Resolves with the URL, and with a warning if there is one.
    */
-  start(sharesPort: boolean): Promise<Array<string>>
+  start(sharesPort: boolean, group?: string | undefined | null): Promise<Array<string>>
   /** Stops accepting, lets calls in flight finish within the grace period, and closes. Resolves afterwards. */
   stop(): Promise<void>
 }
@@ -318,6 +318,11 @@ export declare class NativeServer {
   setAuth(methods: string, verify: (verification: NativeVerification) => void, store?: (call: NativeStoreCall) => void): void
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
+  /**
+   * Has a worker take the key of all processes with this parent, unless keys were given. Returns the folder in which those
+   * that serve one address find each other; null on Windows.
+   */
+  joinWorkers(parent: number): string | null
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
   add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
@@ -452,8 +457,11 @@ export declare class NativeWorkQueue {
   log(slot: number, level: string, logger: string | undefined | null, data: string): boolean
   /** Returns the context of a call that is still in flight, as JSON. */
   facts(slot: number): string | null
-  /** Returns the sessions that have ended, among those named in contexts. */
-  takeEndedSessions(): Array<number>
+  /**
+   * Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named
+   * in contexts.
+   */
+  keepSessionValues(session: number): Array<number>
   /** Returns the answer to a question that came with the call, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**

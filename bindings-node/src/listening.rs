@@ -42,13 +42,19 @@ impl NativeListening {
         NativeWorkQueue::new(Arc::clone(&self.shared), None)
     }
 
-    /// Starts listening; `shares_port` lets other processes listen at the same port. Resolves with the URL, and with a warning
-    /// if there is one.
+    /// Starts listening; `shares_port` lets other processes listen at the same port, which find each other in the folder
+    /// `group`. Resolves with the URL, and with a warning if there is one.
     #[napi(catch_unwind, ts_return_type = "Promise<Array<string>>")]
-    pub fn start<'env>(&self, env: &'env Env, shares_port: bool) -> napi::Result<Object<'env>> {
+    pub fn start<'env>(
+        &self,
+        env: &'env Env,
+        shares_port: bool,
+        group: Option<String>,
+    ) -> napi::Result<Object<'env>> {
         let (deferred, promise) = env.create_deferred::<Vec<String>, Settle<Vec<String>>>()?;
         let address = self.address.clone();
-        let options = ListenOptions { shares_port, ..self.options.clone() };
+        let group = group.map(Into::into);
+        let options = ListenOptions { shares_port, group, ..self.options.clone() };
         let listens = Arc::clone(&self.listens);
         let (host, shared) = (Arc::new(Feed::new(&self.shared)), Arc::downgrade(&self.shared));
         self.spawn(wake_event_loop(shared, Arc::clone(&host.queued)));

@@ -46,6 +46,13 @@ impl ServedComponents {
         Arc::clone(&lock(&self.0.state).components)
     }
 
+    /// Sets the key of a server that is not served yet.
+    pub(crate) fn set_state_key(&self, key: Vec<u8>) {
+        let mut state = lock(&self.0.state);
+        let components = Arc::make_mut(&mut state.components);
+        Arc::make_mut(&mut components.server).request_state_keys = vec![key];
+    }
+
     pub(crate) fn visibility_filter(&self) -> &VisibilityFilter {
         &self.0.visibility_filter
     }

@@ -5,6 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+#[cfg(unix)]
+use gudgeon::bindings::worker_group::WorkerGroup;
 use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::client_settings::ClientSettings,
@@ -87,6 +89,26 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn has_state_keys(&self) -> bool {
         !self.served.components().server.request_state_keys.is_empty()
+    }
+
+    /// Has a worker take the key of all processes with this parent, unless keys were given. Returns the folder in which those
+    /// that serve one address find each other; null on Windows.
+    #[napi(catch_unwind)]
+    pub fn join_workers(&self, parent: u32) -> napi::Result<Option<String>> {
+        #[cfg(unix)]
+        {
+            let server = self.served.components().server.info.name.clone();
+            let group = WorkerGroup::of_parent(parent, &server).map_err(misuse)?;
+            if !self.has_state_keys() {
+                self.served.set_state_key(group.key);
+            }
+            Ok(group.folder.into_os_string().into_string().ok())
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = parent;
+            Ok(None)
+        }
     }
 
     /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject.

@@ -73,6 +73,13 @@ impl CurrentComponents {
         Ok(Some(Arc::clone(&shared.components)))
     }
 
+    /// Sets the key of a server that is not served yet.
+    pub(crate) fn set_state_key(&self, key: Vec<u8>) {
+        let mut shared = self.lock();
+        let components = Arc::make_mut(&mut shared.components);
+        Arc::make_mut(&mut components.server).request_state_keys = vec![key];
+    }
+
     /// Shows every source these components. Must not be called while holding the interpreter.
     pub(crate) fn show(&self, components: &Arc<Components>, list: Option<ListKind>) {
         self.tell(|source| {

@@ -2,6 +2,7 @@
 
 use std::{
     os::fd::BorrowedFd,
+    path::PathBuf,
     sync::{Arc, OnceLock, Weak},
 };
 
@@ -122,12 +123,6 @@ impl NativeServer {
     #[getter]
     fn handler_threads(&self) -> usize {
         self.limits.threads + self.components.snapshot().server.rounds.suspended_threads + 1
-    }
-
-    /// Returns `true` if keys for request states were given, so that other processes can open sealed states.
-    #[getter]
-    fn has_state_keys(&self) -> bool {
-        !self.components.snapshot().server.request_state_keys.is_empty()
     }
 
     #[pyo3(signature = (kind, spec, invoke, is_async, expose, thread))]
@@ -310,9 +305,19 @@ impl NativeServer {
         py.detach(|| Serving::start(stream))
     }
 
+    /// Makes a key for the processes that are forked from this one, unless keys were given.
+    fn share_key(&self) -> PyResult<()> {
+        if self.components.snapshot().server.request_state_keys.is_empty() {
+            let key = gudgeon::bindings::worker_group::fresh_key()?;
+            self.components.set_state_key(key);
+        }
+        Ok(())
+    }
+
     /// Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
-    /// port.
-    #[pyo3(signature = (at, options, app, context, *, shares_port = false))]
+    /// port. `group`: the folder in which they find each other.
+    #[pyo3(signature = (at, options, app, context, *, shares_port = false, group = None))]
+    #[expect(clippy::too_many_arguments, reason = "one call a server")]
     fn listen(
         &self,
         py: Python<'_>,
@@ -321,6 +326,7 @@ impl NativeServer {
         app: Py<PyAny>,
         context: Py<PyAny>,
         shares_port: bool,
+        group: Option<PathBuf>,
     ) -> PyResult<Serving> {
         let at: Address = at.parse().map_err(|error| raise(&error))?;
         let options = HttpOptions::parse(options).map_err(|error| raise(&error))?;
@@ -334,7 +340,7 @@ impl NativeServer {
         self.ready(py, &stream)?;
         py.detach(|| {
             let max_message = self.limits.line;
-            let options = ListenOptions { shares_port, max_message, ..options.listen() };
+            let options = ListenOptions { shares_port, group, max_message, ..options.listen() };
             let threads = self.limits.io_threads;
             let listener = Listener::start(&at, server, &stream, options, threads);
             *lock(&stream.listener) = Some(listener.map_err(|error| refused(&error))?);

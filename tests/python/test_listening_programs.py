@@ -163,7 +163,7 @@ import os, time
 from gudgeon import Server
 from gudgeon._serving.workers import run_workers
 
-def begin(url, opened):
+def begin(url, group, opened):
     os.write(2, b"%d\\n" % os.getpid())  # one write, so that the lines of both stay whole
     time.sleep(600)
 
@@ -191,7 +191,7 @@ from gudgeon._serving import workers
 # On a slow machine they would live longer than this.
 workers._TOO_SOON = 60.0
 
-def begin(url, opened):
+def begin(url, group, opened):
     opened(None)
     os._exit(3)
 

@@ -5,7 +5,7 @@ import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
 import { httpOptions } from "../server/options.js";
 import { endProcess, Signals } from "./signals.js";
-import { isClusterWorker, warnWorker } from "./workers.js";
+import { isClusterWorker, joinWorkers } from "./workers.js";
 
 /** The default time for calls in flight at the end. */
 const GRACE_MS = 10_000;
@@ -25,7 +25,8 @@ async function open(core: ServerCore, place: string, at: string, given: HttpOpti
   }
   const { http, ioThreads } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads });
-  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)), signals);
+  const group = joinWorkers(core);
+  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)), group, signals);
   const { drainDelayMs = 0, shutdownGraceMs = GRACE_MS } = { ...http, ...given };
   await server.start(drainDelayMs + shutdownGraceMs);
   return server;
@@ -60,6 +61,7 @@ class ListeningServer implements Listening {
     private readonly core: ServerCore,
     private readonly place: string,
     open: (wake: () => void) => NativeListening,
+    private readonly group: string | undefined,
     private readonly signals?: Signals,
   ) {
     let native: NativeListening | undefined;
@@ -77,8 +79,7 @@ class ListeningServer implements Listening {
       // Before the first handler, which may block the event loop.
       this.signals?.watch(this.#scheduler.workQueue, graceMs);
       this.#scheduler.start();
-      void warnWorker(this.core);
-      const [url = "", warning] = await this.#native.start(await isClusterWorker()).catch((error: unknown) => Promise.reject(placed(this.place, error)));
+      const [url = "", warning] = await this.#native.start(isClusterWorker(), this.group).catch((error: unknown) => Promise.reject(placed(this.place, error)));
       this.url = url;
       this.#alive = setInterval(() => {}, LONG_MS);
       if (warning !== undefined && !hasWarned) {

@@ -4,7 +4,7 @@ import { isPromise } from "../model/promises.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
-import { warnWorker } from "./workers.js";
+import { joinWorkers } from "./workers.js";
 
 /** The number of unread bytes after which a client is disconnected. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
@@ -78,6 +78,8 @@ export class Mounted {
   constructor(private readonly core: ServerCore) {
     this.#graceMs = core.options.http?.shutdownGraceMs ?? GRACE_MS;
     let mounted: NativeMounted | undefined;
+    // For the key: the workers of a mounted server do not reach each other.
+    joinWorkers(core);
     this.#scheduler = new CallScheduler(
       core,
       (wake) => {
@@ -96,7 +98,6 @@ export class Mounted {
     });
     // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
-    void warnWorker(core);
   }
 
   /** Returns the response to a request for `health` or `ready` that need not wait until the lifespan has been entered. */

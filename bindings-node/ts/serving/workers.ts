@@ -1,21 +1,34 @@
+import { createRequire } from "node:module";
+
 import type { ServerCore } from "../server/core.js";
 
 let hasWarned = false;
 
 /** Returns true in a worker of a cluster, whose workers serve one port together. */
-export async function isClusterWorker(): Promise<boolean> {
-  // Workers have an IPC channel to their parent.
+export function isClusterWorker(): boolean {
+  // Workers have an IPC channel to their parent; other programs do not load the module.
   if (process.send === undefined) return false;
-  const { default: cluster } = await import("node:cluster");
-  return cluster.isWorker;
+  return (createRequire(import.meta.url)("node:cluster") as typeof import("node:cluster").default).isWorker;
 }
 
-/** Warns a worker of a cluster without shared keys: a client's answers may reach another worker than the one that asked. */
-export async function warnWorker({ native, logger }: ServerCore): Promise<void> {
-  if (hasWarned || native.hasStateKeys() || !(await isClusterWorker()) || hasWarned) return;
+/**
+ * Has a worker of a cluster share keys with the others. Returns the folder in which those that serve one address find each other, or
+ * undefined outside a cluster and where there is none.
+ */
+export function joinWorkers({ native, logger }: ServerCore): string | undefined {
+  if (!isClusterWorker()) return undefined;
+  try {
+    const folder = native.joinWorkers(process.ppid);
+    if (folder !== null) return folder;
+    warn(logger, "every worker encrypts sessions and requestState with its own key; set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS", native.hasStateKeys());
+  } catch (error) {
+    warn(logger, (error as Error).message, false);
+  }
+  return undefined;
+}
+
+function warn(logger: ServerCore["logger"], text: string, isNeedless: boolean): void {
+  if (hasWarned || isNeedless) return;
   hasWarned = true;
-  logger.warn(
-    "warning: every worker encrypts requestState with its own key, so another worker rejects a client's answers; " +
-      "set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS",
-  );
+  logger.warn(`warning: ${text}`);
 }

@@ -719,16 +719,11 @@ class Server:
         """
         Returns `true` if a handler needs an event loop.
         """
-    @property
-    def has_state_keys(self, /) -> bool:
-        """
-        Returns `true` if keys for request states were given, so that other processes can open sealed states.
-        """
     def keys(self, /, kind: str) -> list[str]: ...
-    def listen(self, /, at: str, options: bytes, app: Any, context: Any, *, shares_port: bool = False) -> Serving:
+    def listen(self, /, at: str, options: bytes, app: Any, context: Any, *, shares_port: bool = False, group: str | PathLike[str] | None = None) -> Serving:
         """
         Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
-        port.
+        port. `group`: the folder in which they find each other.
         """
     def mount_upstream(self, /, prefix: str, place: Place, options: bytes, around: Any, expose: Any, ask: Any) -> None:
         """
@@ -759,6 +754,10 @@ class Server:
     def set_visibility_filter(self, /, invoke: Any) -> None:
         """
         Sets the visibility filter: `invoke(raw)` → a list of booleans as JSON, one for each component in question.
+        """
+    def share_key(self, /) -> None:
+        """
+        Makes a key for the processes that are forked from this one, unless keys were given.
         """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """

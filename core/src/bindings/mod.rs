@@ -34,6 +34,8 @@ pub mod unknown_name;
 #[cfg(feature = "auth")]
 pub mod upstreams;
 pub mod waiting;
+#[cfg(all(unix, feature = "http"))]
+pub mod worker_group;
 
 pub use crate::client::group_targets;
 pub use crate::server::resolve_inside::resolve as resolve_inside;

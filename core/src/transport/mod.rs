@@ -22,7 +22,7 @@ pub mod http;
 #[cfg(all(not(feature = "bindings"), feature = "http"))]
 pub(crate) mod http;
 #[cfg(all(unix, feature = "http"))]
-mod process_group;
+pub(crate) mod process_group;
 pub(crate) mod send_queue;
 #[cfg(all(feature = "auth", feature = "client"))]
 pub(crate) mod sign_in;

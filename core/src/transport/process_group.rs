@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use sha2::{Digest as _, Sha256};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{UnixListener, UnixStream},
@@ -43,19 +44,20 @@ pub(crate) struct ProcessGroup {
 struct Socket(PathBuf);
 
 impl ProcessGroup {
-    /// Opens the socket of this process in the folder, which is created if it does not exist, and has the endpoint publish
-    /// there.
+    /// Opens the socket of this process among those that serve the same URL, below this folder, and has the endpoint publish
+    /// there. Folders are created if they do not exist.
     ///
     /// # Errors
     /// Errors if others may enter the folder, or if the socket can't be created there.
-    pub(crate) fn join(folder: &Path, endpoint: &HostedEndpoint) -> Result<Self, Error> {
+    pub(crate) fn join(group: &Path, url: &str, endpoint: &HostedEndpoint) -> Result<Self, Error> {
         let failed = |error: io::Error| {
             Error::misuse(format!(
                 "the processes of this server can't reach each other in {}: {error}",
-                folder.display()
+                group.display()
             ))
         };
-        check(folder).map_err(failed)?;
+        let folder = &group.join(short_name(url));
+        private_folder(group).and_then(|()| private_folder(folder)).map_err(failed)?;
         let own = folder.join(format!("{}.{SOCKET}", process::id()));
         // A process that was killed may have had the same number.
         let _ = fs::remove_file(&own);
@@ -114,25 +116,34 @@ impl ProcessGroup {
 impl Drop for Socket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
+        // The last process removes the folders that are empty then; others that come later make them anew.
+        for folder in self.0.ancestors().skip(1).take(2) {
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 
-/// Creates the folder, or checks that only its owner, the user of this process, may enter it.
-fn check(folder: &Path) -> io::Result<()> {
+/// Creates a folder, or checks that only its owner, the user of this process, may enter it.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     if let Err(error) = DirBuilder::new().mode(0o700).create(folder)
         && error.kind() != io::ErrorKind::AlreadyExists
     {
         return Err(error);
     }
     let found = fs::symlink_metadata(folder)?;
-    let own = fs::metadata("/proc/self").map(|process| process.uid());
-    let is_own = own.is_ok_and(|user| user == found.uid()) || cfg!(not(target_os = "linux"));
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
     match found.is_dir() && is_own && found.permissions().mode() & 0o077 == 0 {
         true => Ok(()),
-        false => {
-            Err(io::Error::other("it must be a folder that only its owner, this user, may enter"))
-        }
+        false => Err(io::Error::other(format!(
+            "{} must be a folder that only its owner, this user, may enter",
+            folder.display()
+        ))),
     }
+}
+
+/// Returns the name of a folder for this text.
+pub(crate) fn short_name(text: &str) -> String {
+    Sha256::digest(text)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn sockets(folder: &Path) -> Vec<PathBuf> {

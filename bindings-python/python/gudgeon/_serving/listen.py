@@ -21,8 +21,8 @@ def at_address(at: str, options: dict[str, Any], place: str) -> Start:
     return lambda app, context: app._native.listen(at, encoded, app, context)
 
 
-def _sharing(url: str, encoded: bytes) -> Start:
-    return lambda app, context: app._native.listen(url, encoded, app, context, shares_port=True)
+def _sharing(url: str, encoded: bytes, group: str | None) -> Start:
+    return lambda app, context: app._native.listen(url, encoded, app, context, shares_port=True, group=group)
 
 
 def run_address(app: Any, at: str, options: dict[str, Any], workers: int) -> None:
@@ -35,9 +35,9 @@ def run_address(app: Any, at: str, options: dict[str, Any], workers: int) -> Non
 
     encoded = checked(options, "run()")
 
-    def run(url: str, opened: Any) -> None:
+    def run(url: str, group: str | None, opened: Any) -> None:
         # A terminal sends Ctrl-C to all processes: the workers leave it to the parent.
-        _run_at(app, _sharing(url, encoded), opened, is_worker=True)
+        _run_at(app, _sharing(url, encoded, group), opened, is_worker=True)
 
     run_workers(app, at, workers, run)
 

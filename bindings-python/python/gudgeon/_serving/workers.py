@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,20 +17,21 @@ from urllib.parse import urlsplit
 
 from .standard_error import announce, reserve, warn
 
-_NO_KEYS = (
-    "warning: every worker seals requestState with a key of its own, so that others refuse a client's answers; "
-    "set request_state_keys= or GUDGEON_STATE_KEYS"
+_NO_GROUP = (
+    "warning: the workers can't reach each other, because no temporary folder can be made: answers to questions and "
+    "changes of older clients may get lost; set TMPDIR to a folder that can be written"
 )
 _TOO_SOON = 1.0  # seconds; the next worker after one that ends earlier starts with a delay
 _FIRST_DELAY = 0.5  # seconds; doubled by each further worker that ends too soon
 _MAX_DELAY = 10.0
 
 
-def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) -> None:
+def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, Any], None]) -> None:
     """Forks the workers, replaces those that die, and ends them all after a signal, or where one can't start to listen.
 
     Args:
-        run: `(url, opened)`: serves in a worker until a signal arrives.
+        run: `(url, group, opened)`: serves in a worker until a signal arrives; `group` is the folder in which the
+            workers find each other.
 
     Raises:
         SystemExit: With 1 if a worker can't start to listen, with 130 after a second SIGINT, which kills the workers,
@@ -36,6 +39,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
     """
     reserve()
     held, url = _hold(at)
+    app._native.share_key()
+    group = _group()
     workers: dict[int, float] = {}
     ending: list[int] = []
     status = quick = 0
@@ -55,7 +60,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
     try:
         listening, listens = os.pipe()
         for _ in range(count):
-            _fork(workers, url, run, lifeline, (listening, listens))
+            _fork(workers, url, group, run, lifeline, (listening, listens))
         os.close(listens)
         # Each worker writes a byte when it listens, and closes its end of the pipe then or when it ends.
         begun = 0
@@ -66,8 +71,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             status = 1
             end(0, None)
         if not ending:
-            if not app._native.has_state_keys:
-                announce(_NO_KEYS)
+            if group is None:
+                announce(_NO_GROUP)
             name = app.name or "gudgeon"
             announce(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}")
         while workers:
@@ -85,15 +90,25 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             warn(f"the worker {worker} ended with {code}: starting another{when}")
             _pause(delay, ending)
             if not ending:
-                _fork(workers, url, run, lifeline, ())
+                _fork(workers, url, group, run, lifeline, ())
     finally:
         for end_of_pipe in lifeline:
             os.close(end_of_pipe)
         for number, handler in before.items():
             signal.signal(number, handler)
         held.close()
+        if group is not None:
+            shutil.rmtree(group, ignore_errors=True)
     if status:
         raise SystemExit(status)
+
+
+def _group() -> str | None:
+    """Returns a folder that only this user may enter; None where none can be made."""
+    for place in (None, "/dev/shm"):
+        with contextlib.suppress(OSError):
+            return tempfile.mkdtemp(prefix="gudgeon-", dir=place)
+    return None
 
 
 def _pause(seconds: float, ending: list[int]) -> None:
@@ -113,6 +128,8 @@ def _hold(at: str) -> tuple[socket.socket, str]:
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     held = socket.socket(family, kind, protocol)
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    # Connections of an earlier server may still be ending at this port.
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         held.bind(address)
     except OSError as error:
@@ -125,7 +142,8 @@ def _hold(at: str) -> tuple[socket.socket, str]:
 def _fork(
     workers: dict[int, float],
     url: str,
-    run: Callable[[str, Any], None],
+    group: str | None,
+    run: Callable[[str, str | None, Any], None],
     lifeline: tuple[int, int],
     pipe: tuple[int, ...],
 ) -> None:
@@ -152,7 +170,7 @@ def _fork(
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(lifeline[1])
         threading.Thread(target=_end_with_parent, args=lifeline[:1], name="gudgeon-parent", daemon=True).start()
-        run(url, opened)
+        run(url, group, opened)
         status = 0
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 1

@@ -147,7 +147,7 @@ pub(crate) async fn open(
         linger: LINGER.min(options.drain_delay),
         protocol,
     });
-    let group = join(&options, &endpoint)?;
+    let group = join(&options, &url, &endpoint)?;
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
     let accepting = accept(socket, peers, stages, held);
@@ -171,15 +171,20 @@ pub(crate) async fn open(
 #[cfg(unix)]
 fn join(
     options: &ListenOptions,
+    url: &str,
     endpoint: &Arc<HostedEndpoint>,
 ) -> Result<Option<JoinHandle<()>>, Error> {
     let Some(folder) = &options.group else { return Ok(None) };
-    let group = ProcessGroup::join(folder, endpoint)?;
+    let group = ProcessGroup::join(folder, url, endpoint)?;
     Ok(Some(tokio::spawn(boxed(group.run(Arc::clone(endpoint))))))
 }
 
 #[cfg(not(unix))]
-fn join(_: &ListenOptions, _: &Arc<HostedEndpoint>) -> Result<Option<JoinHandle<()>>, Error> {
+fn join(
+    _: &ListenOptions,
+    _: &str,
+    _: &Arc<HostedEndpoint>,
+) -> Result<Option<JoinHandle<()>>, Error> {
     Ok(None)
 }
 
