@@ -48,6 +48,7 @@ struct Given {
     max_headers: Option<usize>,
     header_timeout: Option<f64>,
     idle_timeout: Option<f64>,
+    body_timeout: Option<f64>,
     session_idle: Option<f64>,
     keep_alive: Option<f64>,
     event_store: Option<bool>,
@@ -135,6 +136,7 @@ impl Given {
         options.idle_timeout = time(self.idle_timeout, options.idle_timeout);
         options.session_idle = time(self.session_idle, options.session_idle);
         options.keep_alive = time(self.keep_alive, options.keep_alive);
+        options.body_timeout = time(self.body_timeout, options.body_timeout);
         options.event_store = self.event_store.unwrap_or(options.event_store);
         options.tls = self.tls;
         options.shutdown_grace = time(self.shutdown_grace, options.shutdown_grace);

@@ -7,7 +7,7 @@ import { Hono } from "hono";
 
 const GRACE = 10_000; // milliseconds, for what is in flight at the end
 const LAST_BYTES = 500; // milliseconds, for answers that are on their way
-const TIMES = ["header_timeout", "idle_timeout", "session_idle", "keep_alive", "shutdown_grace", "drain_delay"];
+const TIMES = ["header_timeout", "idle_timeout", "body_timeout", "session_idle", "keep_alive", "shutdown_grace", "drain_delay"];
 
 export interface Given {
   stdio?: boolean | undefined;

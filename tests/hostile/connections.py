@@ -14,7 +14,7 @@ import speak
 import websocket
 import wire
 
-OPTIONS = {"header_timeout": 2.0, "idle_timeout": 2.0}
+OPTIONS = {"header_timeout": 2.0, "idle_timeout": 2.0, "body_timeout": 2.0}
 
 
 class Wrong(Exception):

@@ -35,6 +35,7 @@ struct Slow {
 struct Given {
     header_timeout: Option<f64>,
     idle_timeout: Option<f64>,
+    body_timeout: Option<f64>,
     legacy_sse: Option<bool>,
 }
 
@@ -55,6 +56,7 @@ pub(crate) async fn run(mut words: impl Iterator<Item = String>) -> Result<(), E
         .options(|options| {
             options.http.header_timeout = time(given.header_timeout, options.http.header_timeout);
             options.http.idle_timeout = time(given.idle_timeout, options.http.idle_timeout);
+            options.http.body_timeout = time(given.body_timeout, options.http.body_timeout);
             options.http.legacy_sse = given.legacy_sse.unwrap_or(options.http.legacy_sse);
         });
     server.run(&at).await

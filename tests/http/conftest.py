@@ -56,7 +56,7 @@ def server(_running):
 
 @pytest.fixture(scope="session")
 def _brisk(kind):
-    with servers.Server(kind, header_timeout=1.0, idle_timeout=1.5, keep_alive=0.2) as server:
+    with servers.Server(kind, header_timeout=1.0, idle_timeout=1.5, body_timeout=1.5, keep_alive=0.2) as server:
         yield server
 
 

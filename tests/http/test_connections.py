@@ -23,7 +23,7 @@ CHANGED = "notifications/tools/list_changed"
 
 @pytest.mark.only("rust")
 def test_half_a_head_half_a_body_and_unread_answers_hold_nobody_up(start):
-    server = start(header_timeout=600.0, idle_timeout=600.0)
+    server = start(header_timeout=600.0, idle_timeout=600.0, body_timeout=600.0)
     whole = request(server)
     with server.connect() as head, server.connect() as body, server.connect(receive_buffer=4096) as deaf:
         head.send(whole[:100])

@@ -118,6 +118,7 @@ class HttpOptions(TypedDict, total=False):
     max_headers: int
     header_timeout: float
     idle_timeout: float
+    body_timeout: float
     session_idle: float
     keep_alive: float
     event_store: bool

@@ -28,6 +28,7 @@ pub struct HttpOptions {
     max_streams: Option<usize>,
     max_in_flight: Option<usize>,
     session_idle_ms: Option<f64>,
+    body_timeout_ms: Option<f64>,
     keep_alive_ms: Option<f64>,
     event_store: Option<bool>,
     max_headers: Option<usize>,
@@ -104,6 +105,7 @@ impl HttpOptions {
         set(&mut base.keep_alive, self.keep_alive_ms.map(duration));
         set(&mut base.event_store, self.event_store);
         base.is_encrypted |= self.tls.is_some();
+        set(&mut base.body_timeout, self.body_timeout_ms.map(duration));
         base
     }
 
@@ -143,12 +145,13 @@ mod tests {
     #[test]
     fn options_replace_defaults_and_leave_the_others() {
         let config = endpoint(
-            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"],"health":"/up"}"#,
+            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"],"health":"/up","bodyTimeoutMs":20}"#,
         );
         assert_eq!(config.guard.cors, Cors::Origins(vec!["https://a".into()]));
         assert_eq!((config.max_body, config.keep_alive), (7, Duration::from_millis(1500)));
         assert_eq!(config.guard.allowed_hosts, ["h"]);
         assert_eq!((config.health.as_deref(), config.ready), (Some("/up"), None));
+        assert_eq!(config.body_timeout, Duration::from_millis(20));
         assert_eq!(config.max_sessions, EndpointConfig::default().max_sessions);
         assert_eq!(endpoint(r#"{"cors":true}"#).guard.cors, Cors::Any);
         assert_eq!(endpoint("{}").guard.cors, Cors::Off);

@@ -21,7 +21,11 @@ impl IncomingBody {
     /// Creates the count of a body, of which nothing was received yet.
     pub fn new(server: &EndpointServer, head: &AdmittedHead) -> Self {
         let options = ListenOptions::default();
-        let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
+        let timeouts = Timeouts {
+            header: options.header_timeout,
+            idle: options.idle_timeout,
+            body: server.admission().body_timeout(),
+        };
         Self { counted: server.unfinished_body(head), begun: clock::now(), timeouts }
     }
 

@@ -287,6 +287,12 @@ impl Admission {
         challenge::for_refusal(&Refused::InsufficientScope { scopes, message }, true, &demands)
     }
 
+    /// Returns the time within which more of a body must arrive.
+    #[cfg(feature = "http")]
+    pub(crate) fn body_timeout(&self) -> std::time::Duration {
+        self.0.config.body_timeout
+    }
+
     /// Checks a request to become a message connection.
     pub(super) fn upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.0.guard.check(head).map_err(forbidden)?;

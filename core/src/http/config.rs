@@ -30,6 +30,8 @@ pub struct EndpointConfig {
     /// The maximum number of streams of one session.
     pub max_streams: usize,
     pub max_in_flight: usize,
+    /// The time within which more of a request body must arrive, or of a message on a connection with one message per line.
+    pub body_timeout: Duration,
     /// The time after which an idle session loses what it holds in memory.
     pub session_idle: Duration,
     /// The time after which an idle stream sends a comment.
@@ -56,6 +58,7 @@ impl Default for EndpointConfig {
             max_sessions: 10_000,
             max_streams: 16,
             max_in_flight: 1_000,
+            body_timeout: Duration::from_secs(60),
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
             event_store: true,

@@ -85,10 +85,13 @@ pub struct HttpOptions {
     pub max_headers: usize,
     /// The time limit for a request's head; a slower connection is closed. Default: 10 s.
     pub header_timeout: Duration,
-    /// The time after which a connection without a request, or without progress, is closed. Default: 60 s.
+    /// The time after which a connection without a request, or whose client reads nothing, is closed. It must be longer than
+    /// the one for which a proxy in front of the server keeps its connections. Default: 75 s.
     pub idle_timeout: Duration,
     /// The time after which an idle session loses what it holds in memory. Default: 30 min.
     pub session_idle: Duration,
+    /// The time within which more of a request body must arrive, or of a message on tcp:// and unix:. Default: 60 s.
+    pub body_timeout: Duration,
     /// The time after which an idle stream sends a keep-alive comment. Default: 15 s.
     pub keep_alive: Duration,
     /// If true, streams of sessions can be resumed. Default: true.
@@ -148,6 +151,7 @@ impl Default for HttpOptions {
             scope_implies: BTreeMap::new(),
             #[cfg(feature = "auth")]
             hide_unauthorized: false,
+            body_timeout: endpoint.body_timeout,
         }
     }
 }
@@ -183,6 +187,7 @@ impl HttpOptions {
             max_sessions: self.max_sessions,
             max_streams: self.max_streams,
             max_in_flight: self.max_in_flight,
+            body_timeout: self.body_timeout,
             session_idle: self.session_idle,
             keep_alive: self.keep_alive,
             event_store: self.event_store,
@@ -236,8 +241,9 @@ impl HttpService {
             auth.set_fetcher(HyperFetcher::new());
         }
         let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
-        let HttpOptions { header_timeout, idle_timeout, shutdown_grace: grace, .. } = options.http;
-        let timeouts = Timeouts { header: header_timeout, idle: idle_timeout };
+        let HttpOptions { header_timeout, idle_timeout, body_timeout, .. } = options.http;
+        let timeouts = Timeouts { header: header_timeout, idle: idle_timeout, body: body_timeout };
+        let grace = options.http.shutdown_grace;
         let serving = OnceCell::new();
         let mounted = Mounted { serving, lifecycle, endpoint, timeouts, grace, timer };
         let mounted = Arc::new(mounted);

@@ -46,8 +46,11 @@ const MAX_CONNECTIONS: usize = 256;
 const MAX_HEAD: usize = 64 * 1024;
 /// The time for a body to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
-const TIMEOUTS: Timeouts =
-    Timeouts { header: Duration::from_secs(30), idle: Duration::from_secs(900) };
+const TIMEOUTS: Timeouts = Timeouts {
+    header: Duration::from_secs(30),
+    idle: Duration::from_secs(900),
+    body: Duration::from_secs(900),
+};
 
 /// An authorization server on this machine, with a user who agrees to everything.
 ///

@@ -12,8 +12,10 @@ const MIN_SEND_RATE: u64 = 16 * 1024;
 pub(crate) struct Timeouts {
     /// The time for the head of a request, from its first byte on.
     pub(crate) header: Duration,
-    /// The time without a request or without progress.
+    /// The time without a request, or without progress of what is written.
     pub(crate) idle: Duration,
+    /// The time without more of a message that has begun.
+    pub(crate) body: Duration,
 }
 
 impl Timeouts {
@@ -24,12 +26,12 @@ impl Timeouts {
 
     /// Returns the time after which more than these bytes of a message must have arrived.
     pub(crate) fn for_received(self, bytes: usize) -> Duration {
-        self.idle.saturating_add(Duration::from_millis(bytes as u64 * 1000 / MIN_SEND_RATE))
+        self.body.saturating_add(Duration::from_millis(bytes as u64 * 1000 / MIN_SEND_RATE))
     }
 
     /// Returns the time within which the next bytes of a message must arrive, of which so many arrived in this time.
     pub(crate) fn for_rest(self, bytes: usize, elapsed: Duration) -> Duration {
-        self.for_received(bytes).saturating_sub(elapsed).min(self.idle)
+        self.for_received(bytes).saturating_sub(elapsed).min(self.body)
     }
 }
 
@@ -37,8 +39,17 @@ impl Timeouts {
 mod tests {
     use super::*;
 
-    const TIMEOUTS: Timeouts =
-        Timeouts { header: Duration::from_secs(1), idle: Duration::from_secs(60) };
+    const TIMEOUTS: Timeouts = Timeouts {
+        header: Duration::from_secs(1),
+        idle: Duration::from_secs(75),
+        body: Duration::from_secs(60),
+    };
+
+    #[test]
+    fn an_answer_must_be_read_at_a_minimum_rate() {
+        assert_eq!(TIMEOUTS.for_bytes(0), Duration::from_secs(75));
+        assert_eq!(TIMEOUTS.for_bytes(2048), Duration::from_secs(77));
+    }
 
     #[test]
     fn a_message_must_arrive_at_a_minimum_rate() {

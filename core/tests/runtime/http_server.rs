@@ -68,6 +68,7 @@ fn impatient() -> Server {
     Server::new("s").options(|options| {
         let short = Duration::from_millis(60);
         (options.http.header_timeout, options.http.idle_timeout) = (short, short);
+        options.http.body_timeout = short;
     })
 }
 

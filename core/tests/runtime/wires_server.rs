@@ -195,7 +195,7 @@ async fn unfinished_lines_are_limited_together() {
 async fn a_line_must_begin_and_go_on_in_time() {
     let brief = Duration::from_millis(200);
     let server = server().options(|options| {
-        (options.http.header_timeout, options.http.idle_timeout) = (brief, brief);
+        (options.http.header_timeout, options.http.body_timeout) = (brief, brief);
     });
     let listening = server.listen(memory::LINES).await.unwrap();
     let connect = || memory::connect(listening.url());

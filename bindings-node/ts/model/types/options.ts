@@ -145,7 +145,10 @@ export interface HttpOptions {
   maxHeaders?: number | undefined;
   /** The time limit for a request's headers. Default: 10,000. */
   headerTimeoutMs?: number | undefined;
-  /** The time after which an idle connection is closed. Default: 60,000. */
+  /**
+   * The time after which a connection without a request, or whose client reads nothing, is closed. It must be longer than the one
+   * for which a proxy in front of the server keeps its connections. Default: 75,000.
+   */
   idleTimeoutMs?: number | undefined;
   /**
    * The time after which an idle session loses what it holds in memory: subscriptions, values of `ctx.session`, events to send
@@ -153,6 +156,8 @@ export interface HttpOptions {
    */
   sessionIdleMs?: number | undefined;
   /** The interval between keep-alive comments on an idle stream. Default: 15,000. */
+  /** The time limit for more of a request's body. Default: 60,000. */
+  bodyTimeoutMs?: number | undefined;
   keepAliveMs?: number | undefined;
   /** Keeps events, so that legacy streams can be resumed. Default: true. */
   eventStore?: boolean | undefined;

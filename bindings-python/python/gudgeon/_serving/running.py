@@ -29,8 +29,8 @@ class Running:
             at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (serves WebSocket as well), "https://…" with `tls`,
                 "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 chooses a free port.
             transport: "stdio" means the same as `at="stdio"`.
-            workers: Processes that share the port, and the keys. Each of them answers the requests of each client; what a
-                client before 2026-07-28 subscribed to, and questions to it, are in one of them. Default 1.
+            workers: Processes that share the port, the keys, and what clients before 2026-07-28 subscribed to and are
+                asked, so that any of them answers each client. Default 1.
             public_url: The URL of the server as clients see it, behind a proxy; its host and origin are allowed.
             allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org"
                 for all hosts below it, or "*" for all origins but "null". Default: those of this machine.
@@ -46,11 +46,12 @@ class Running:
             sessions: For clients before 2026-07-28: "sealed" (default), whose ids each process with the same
                 `request_state_keys` understands, so that they survive restarts and need no sticky routing; or "none":
                 each request is served by itself, without questions to the client, subscriptions and log messages.
-            max_sessions, max_streams, max_in_flight: Sessions that hold something in memory, streams of one session, and
-                requests at once. Defaults 10,000, 16 and 1,000. Beyond the first, the session idle for longest loses
-                what it holds; beyond the others the response is 503.
-            header_timeout, idle_timeout: Seconds for a request head, and for a connection without a request.
-                Defaults 10 and 60.
+            max_sessions, max_streams, max_in_flight: Sessions that hold something in memory, streams of one session,
+                and requests at once. Defaults 10,000, 16 and 1,000. Beyond the first, the session idle for longest
+                loses what it holds; beyond the others the response is 503.
+            header_timeout, idle_timeout: Seconds for a request head, and for a connection without a request, or whose
+                client reads nothing. Defaults 10 and 75, more than the 60 of usual proxies.
+            body_timeout: Seconds for more of a request body. Default 60.
             session_idle: Seconds after which an idle session loses what it holds in memory: subscriptions, values of
                 `ctx.session`, events to send again. Default 1800.
             keep_alive: Seconds between two comments on a quiet stream. Default 15.

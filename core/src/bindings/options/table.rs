@@ -225,6 +225,7 @@ const ROWS: &[Row] = &[
     row("max_headers", Kind::Bytes(1), HTTP),
     row("header_timeout", DURATION_ABOVE_ZERO, HTTP),
     row("idle_timeout", DURATION_ABOVE_ZERO, HTTP),
+    row("body_timeout", DURATION_ABOVE_ZERO, HTTP),
     row("session_idle", DURATION_ABOVE_ZERO, HTTP),
     row("keep_alive", DURATION_ABOVE_ZERO, HTTP),
     row("event_store", Kind::Boolean, HTTP),

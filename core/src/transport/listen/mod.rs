@@ -138,7 +138,11 @@ pub(crate) async fn open(
     });
     let peers = Arc::new(Peers {
         endpoint: Arc::clone(&endpoint),
-        timeouts: Timeouts { header: options.header_timeout, idle: options.idle_timeout },
+        timeouts: Timeouts {
+            header: options.header_timeout,
+            idle: options.idle_timeout,
+            body: endpoint.admission().body_timeout(),
+        },
         max_headers: options.max_headers,
         #[cfg(feature = "auth")]
         port: socket.port(),

@@ -11,7 +11,7 @@ pub struct ListenOptions {
     pub max_headers: usize,
     /// The time limit for a request's head; a slower connection is closed.
     pub header_timeout: Duration,
-    /// The time after which a connection without a request, or without progress, is closed.
+    /// The time after which a connection without a request, or whose client reads nothing, is closed.
     pub idle_timeout: Duration,
     /// The paths of the PEM files with the certificate chain and with its key; `None` serves without TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
@@ -34,7 +34,9 @@ impl Default for ListenOptions {
         Self {
             max_headers: 64 * 1024,
             header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(60),
+            // Proxies keep connections for 60 s, and must be the ones to close them: a request that meets the server's
+            // end of a connection is lost.
+            idle_timeout: Duration::from_secs(75),
             tls: None,
             shutdown_grace: Duration::from_secs(10),
             drain_delay: Duration::ZERO,

@@ -172,8 +172,8 @@ mod tests {
 
     const SIZE: usize = 3 * 1024 * 1024;
     const LIMIT: usize = 4 * 1024 * 1024;
-    const TIMEOUTS: Timeouts =
-        Timeouts { header: Duration::from_secs(60), idle: Duration::from_secs(60) };
+    const MINUTE: Duration = Duration::from_secs(60);
+    const TIMEOUTS: Timeouts = Timeouts { header: MINUTE, idle: MINUTE, body: MINUTE };
 
     /// A body that is ready to be read all the time, with the number of its bytes that were read.
     struct Ready {
