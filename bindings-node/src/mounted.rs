@@ -16,7 +16,7 @@ use gudgeon::{
     },
     driver::{self, EndpointServer, Outbox, Work},
     error::Error,
-    http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Refused},
+    http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Peer, Refused},
     protocol::Principal,
 };
 use http::HeaderName;
@@ -106,7 +106,7 @@ impl NativeMounted {
     }
 
     /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-    /// `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
+    /// `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated.
     /// Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
     /// `refuse` with the same number.
     #[napi(catch_unwind)]
@@ -118,7 +118,7 @@ impl NativeMounted {
         target: String,
         headers: String,
         principal: Option<String>,
-        remote: Option<String>,
+        peer: Option<String>,
         arrival: Option<NativeArrival>,
     ) -> napi::Result<Option<NativePart>> {
         let mut head = head(&method, &target, &headers);
@@ -132,9 +132,11 @@ impl NativeMounted {
             head.extensions.insert(Arrival { via_loopback, port });
             head.extensions.insert(MountPoint { prefix, is_encrypted });
         }
-        Ok(match self.server.admission().head(head) {
+        let admission = self.server.admission();
+        let remote = admission.client_address(&mut head, peer.as_deref().and_then(Peer::parse));
+        Ok(match admission.head(head) {
             Ok(mut head) => {
-                if let Some(remote) = remote.and_then(|address| address.parse().ok()) {
+                if let Some(remote) = remote {
                     head.set_remote(remote);
                 }
                 lock(&self.admitted).insert(integer(number), Admitted { head, body: None });

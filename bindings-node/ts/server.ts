@@ -372,7 +372,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    *
    * @param request - A `Request`, or the context of a host such as Hono, SvelteKit or Astro. Its body must not have been read yet.
    * @param extra - `principal`: the caller, if the host authenticated it; handlers find it in `ctx.principal`. Not
-   *   together with the server's option `auth`. Other arguments of a host are ignored.
+   *   together with the server's option `auth`. `remoteAddress`: the address of the other side of the connection, by which
+   *   clients are told apart, and which `trustedProxies` are compared with. Other arguments of a host are ignored.
    *
    * @example
    * ```ts
@@ -388,7 +389,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * ```
    */
   readonly fetch: FetchHandler = async (request: Request | FetchContext, extra?: unknown): Promise<Response> =>
-    answerFetch(this.#hosting.mounted(), fetchRequestOf(request), principalIn(extra));
+    answerFetch(this.#hosting.mounted(), fetchRequestOf(request), principalIn(extra), remoteAddressIn(extra));
 
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does: `createServer(app.node)`, `express.all("/mcp", app.node)`,
@@ -421,4 +422,10 @@ bindMethods(Server);
 /** Returns the principal in the second argument of `fetch`, which may be any object of a host. */
 function principalIn(extra: unknown): Principal | undefined {
   return isObject(extra) ? (extra["principal"] as Principal | undefined) : undefined;
+}
+
+/** Returns the address in the second argument of `fetch`. */
+function remoteAddressIn(extra: unknown): string | undefined {
+  const address = isObject(extra) ? extra["remoteAddress"] : undefined;
+  return typeof address === "string" ? address : undefined;
 }

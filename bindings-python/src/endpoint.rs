@@ -17,7 +17,7 @@ use gudgeon::{
     bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
     driver::{EndpointServer, EndpointStep, Work},
     framing::TooLong,
-    http::{ConnectionId, MountPoint},
+    http::{ConnectionId, MountPoint, Peer},
     protocol::Principal,
 };
 use http::Method;
@@ -182,10 +182,10 @@ impl Endpoint {
     }
 
     /// Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
-    /// port if that is known; `remote`: the client's address; `mount`: the prefix of the path below which the app is
-    /// mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
+    /// port if that is known; `peer`: the address of the other side of the connection, or "unix"; `mount`: the prefix of the path
+    /// below which the app is mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
     /// is refused.
-    #[pyo3(signature = (method, path, query, headers, arrival, remote, mount = None))]
+    #[pyo3(signature = (method, path, query, headers, arrival, peer, mount = None))]
     #[expect(clippy::too_many_arguments, reason = "one call a request")]
     fn head<'py>(
         this: &Bound<'py, Self>,
@@ -194,36 +194,41 @@ impl Endpoint {
         query: &[u8],
         headers: &Bound<'py, PyAny>,
         arrival: (bool, Option<u16>),
-        remote: Option<&str>,
+        peer: Option<&str>,
         mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut head = head(method, path, query, headers, arrival)?;
         set_mount(&mut head, mount);
-        match this.get().server.admission().head(head) {
+        let admission = this.get().server.admission();
+        let remote = admission.client_address(&mut head, peer.and_then(Peer::parse));
+        match admission.head(head) {
             Ok(mut head) => {
-                if let Some(remote) = remote.and_then(|address| address.parse().ok()) {
+                if let Some(remote) = remote {
                     head.set_remote(remote);
                 }
-                RequestHead::of_request(this, head)
+                RequestHead::of_request(this, head, remote)
             }
             Err(refusal) => piece(this.py(), refusal),
         }
     }
 
-    /// Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
-    #[pyo3(signature = (path, query, headers, arrival, mount = None))]
+    /// Checks the head of a request to become a WebSocket, as `head` does. Returns the response instead if it is refused.
+    #[pyo3(signature = (path, query, headers, arrival, peer, mount = None))]
     fn upgrade<'py>(
         this: &Bound<'py, Self>,
         path: &[u8],
         query: &[u8],
         headers: &Bound<'py, PyAny>,
         arrival: (bool, Option<u16>),
+        peer: Option<&str>,
         mount: Option<(Vec<u8>, bool)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut head = head("GET", path, query, headers, arrival)?;
         set_mount(&mut head, mount);
+        let admission = this.get().server.admission();
+        let remote = admission.client_address(&mut head, peer.and_then(Peer::parse));
         match this.get().server.admit_upgrade(&head) {
-            Ok(()) => RequestHead::of_upgrade(this, head),
+            Ok(()) => RequestHead::of_upgrade(this, head, remote),
             Err(refusal) => piece(this.py(), refusal),
         }
     }

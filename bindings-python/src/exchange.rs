@@ -32,6 +32,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct RequestHead {
     endpoint: Py<Endpoint>,
+    /// The address of the client.
+    remote: Option<IpAddr>,
     /// `None` once its request was handled.
     admitted: Mutex<Option<Admitted>>,
     /// The body, if it comes in several parts.
@@ -51,8 +53,14 @@ enum Admitted {
 
 #[pymethods]
 impl RequestHead {
+    /// The address of the client, if it is known.
+    #[getter]
+    fn remote(&self) -> Option<String> {
+        self.remote.map(|remote| remote.to_string())
+    }
+
     /// Authenticates the sender. Returns `true` if `future` is resolved when that is done, `false` if it is done.
-    fn authenticate(&self, future: Py<PyAny>, remote: Option<&str>) -> PyResult<bool> {
+    fn authenticate(&self, future: Py<PyAny>) -> PyResult<bool> {
         let Some(admitted) = lock(&self.admitted).take() else {
             return Err(PyValueError::new_err("this request was handled before"));
         };
@@ -60,8 +68,7 @@ impl RequestHead {
         let Some(runtime) = endpoint.runtime() else {
             return Err(PyValueError::new_err("this server has no authentication"));
         };
-        let remote = remote.and_then(|address| address.parse().ok());
-        let running = authenticated(Arc::clone(&endpoint.server), admitted, remote);
+        let running = authenticated(Arc::clone(&endpoint.server), admitted, self.remote);
         let running = match runtime.begin(running) {
             Ok(done) => {
                 *lock(&self.authenticated) = Some(done);
@@ -167,25 +174,29 @@ impl RequestHead {
     pub(crate) fn of_request<'py>(
         endpoint: &Bound<'py, Endpoint>,
         head: AdmittedHead,
+        remote: Option<IpAddr>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::admitted(endpoint, Admitted::Request(Box::new(head)))
+        Self::admitted(endpoint, Admitted::Request(Box::new(head)), remote)
     }
 
     /// The head of a request to become a WebSocket.
     pub(crate) fn of_upgrade<'py>(
         endpoint: &Bound<'py, Endpoint>,
         head: Parts,
+        remote: Option<IpAddr>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::admitted(endpoint, Admitted::Upgrade(Box::new(head)))
+        Self::admitted(endpoint, Admitted::Upgrade(Box::new(head)), remote)
     }
 
     fn admitted<'py>(
         endpoint: &Bound<'py, Endpoint>,
         admitted: Admitted,
+        remote: Option<IpAddr>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (admitted, body) = (Mutex::new(Some(admitted)), Mutex::default());
         let authenticated = Arc::default();
-        let head = Self { endpoint: endpoint.clone().unbind(), admitted, body, authenticated };
+        let endpoint_of_head = endpoint.clone().unbind();
+        let head = Self { endpoint: endpoint_of_head, remote, admitted, body, authenticated };
         Ok(Bound::new(endpoint.py(), head)?.into_any())
     }
 

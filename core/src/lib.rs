@@ -21,7 +21,7 @@
 // From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
 // `bindings`.
 pub mod error;
-#[cfg(any(feature = "auth", feature = "client"))]
+#[cfg(any(feature = "auth", feature = "http"))]
 mod log_limit;
 mod log_text;
 pub mod protocol;

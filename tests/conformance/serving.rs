@@ -53,6 +53,8 @@ struct Given {
     keep_alive: Option<f64>,
     event_store: Option<bool>,
     tls: Option<(PathBuf, PathBuf)>,
+    trusted_proxies: Vec<String>,
+    proxy_protocol: bool,
     shutdown_grace: Option<f64>,
     drain_delay: Option<f64>,
 }
@@ -134,11 +136,13 @@ impl Given {
         options.max_headers = self.max_headers.unwrap_or(options.max_headers);
         options.header_timeout = time(self.header_timeout, options.header_timeout);
         options.idle_timeout = time(self.idle_timeout, options.idle_timeout);
+        options.body_timeout = time(self.body_timeout, options.body_timeout);
         options.session_idle = time(self.session_idle, options.session_idle);
         options.keep_alive = time(self.keep_alive, options.keep_alive);
-        options.body_timeout = time(self.body_timeout, options.body_timeout);
         options.event_store = self.event_store.unwrap_or(options.event_store);
         options.tls = self.tls;
+        options.trusted_proxies = self.trusted_proxies;
+        options.proxy_protocol = self.proxy_protocol;
         options.shutdown_grace = time(self.shutdown_grace, options.shutdown_grace);
         options.drain_delay = time(self.drain_delay, options.drain_delay);
     }

@@ -4,7 +4,6 @@ The servers of all languages share this code, so one of them is tested, and that
 """
 
 import ssl
-import subprocess
 
 import pytest
 import servers
@@ -13,28 +12,6 @@ import wire
 
 rust_only = pytest.mark.only("rust")
 native = pytest.mark.only(*servers.NATIVE)
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    made = folder / "cert.pem", folder / "key.pem"
-    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    command += ["-subj", "/CN=localhost", "-addext", names, "-out", made[0], "-keyout", made[1]]
-    subprocess.run(command, check=True, capture_output=True)
-    return [str(path) for path in made]
 
 
 @pytest.fixture

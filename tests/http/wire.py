@@ -87,7 +87,10 @@ def is_ready(file, event, seconds):
 
 
 class Connection:
-    def __init__(self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None, source=None):
+    def __init__(
+        self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None, source=None, preamble=b""
+    ):
+        """`preamble`: bytes that are sent before everything else, the TLS handshake included."""
         self.address = address
         self.timeout = timeout
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -99,6 +102,7 @@ class Connection:
             self.socket.bind((source, 0))
         self.socket.connect(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(preamble)
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_hostname=name or address[0])
         self.buffer = b""

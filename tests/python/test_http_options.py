@@ -38,6 +38,12 @@ ANYWHERE = "http://127.0.0.1:0/mcp"
         ({"cors": "https://example.org"}, TypeError),
         ({"public_url": "example.org"}, ValueError),
         ({"tls": "cert.pem"}, TypeError),
+        ({"body_timeout": 0}, ValueError),
+        ({"trusted_proxies": "10.0.0.1"}, TypeError),
+        ({"trusted_proxies": ["proxy.example"]}, ValueError),
+        ({"trusted_proxies": ["10.0.0.1/8"]}, ValueError),
+        ({"proxy_protocol": "v2"}, TypeError),
+        ({"proxy_protocol": True}, ValueError),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
@@ -55,6 +61,7 @@ def test_an_invalid_option_is_named(options: dict[str, Any], error: type[Excepti
         {"cors": ["example.org"]},
         {"public_url": "https://[example.org"},
         {"health": "healthz"},
+        {"trusted_proxies": ["proxy.example"]},
     ],
     ids=lambda options: next(iter(options)),
 )
@@ -63,7 +70,7 @@ def test_an_option_that_can_match_nothing_is_named_when_the_asgi_app_is_made(opt
         Server("shelf").asgi(**options)
 
 
-@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout", "drain_delay"])
+@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout", "proxy_protocol", "drain_delay"])
 def test_what_is_about_connections_is_the_hosts(option: str) -> None:
     with pytest.raises(TypeError, match=f"{option}.*ASGI server"):
         Server("shelf").asgi(**{option: 1})

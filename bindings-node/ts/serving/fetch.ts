@@ -17,7 +17,7 @@ const PIECE = 256 * 1024;
 const dropped = new FinalizationRegistry<() => void>((release) => release());
 
 /** Answers a request of a host with the `fetch` interface. */
-export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
+export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal, peer?: string): Promise<Response> {
   const head = headOf(request);
   const probed = mounted.probeBeforeStart(head);
   if (probed) return new Response(...respond(probed));
@@ -25,7 +25,7 @@ export async function answerFetch(mounted: Mounted, request: Request, principal?
   if (request.bodyUsed || request.body?.locked) {
     throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
-  const admitted = await mounted.admit({ ...head, principal });
+  const admitted = await mounted.admit({ ...head, principal, peer });
   if (!("number" in admitted)) {
     await discardBody(request);
     return new Response(...respond(admitted));

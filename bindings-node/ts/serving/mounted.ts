@@ -37,8 +37,8 @@ export interface Head {
   readonly principal?: Principal | undefined;
   /** The place at which the request arrived; needed by a server that authenticates callers itself. */
   readonly arrival: NativeArrival | undefined;
-  /** The client's address, if the host knows it. */
-  readonly remote?: string | undefined;
+  /** The address of the other side of the connection, if the host knows it; `unix` for a Unix socket. */
+  readonly peer?: string | undefined;
 }
 
 /** A request whose head was admitted. `request` or `refuse` must be called for each. */
@@ -110,13 +110,13 @@ export class Mounted {
    *
    * @throws TypeError if both the host and the server authenticate callers.
    */
-  admit({ method, target, headers, principal, arrival, remote }: Head): Admitted | NativePart | Promise<Admitted | NativePart> {
+  admit({ method, target, headers, principal, arrival, peer }: Head): Admitted | NativePart | Promise<Admitted | NativePart> {
     if (principal !== undefined && this.hasAuth) {
       throw new TypeError("the request's principal and new Server({ auth }) both say who calls; leave one of them out");
     }
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    const refusal = this.#native.head(number, method, target, headers.join("\n"), who, remote, arrival);
+    const refusal = this.#native.head(number, method, target, headers.join("\n"), who, peer, arrival);
     const admitted = { number, principal };
     if (refusal !== null || !this.hasAuth) return refusal ?? admitted;
     const decided = this.#native.authenticate(number);

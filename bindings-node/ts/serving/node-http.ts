@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server, Socket } from "node:net";
 
 import type { NativeArrival, NativePart } from "../native.js";
 import { isPromise } from "../model/promises.js";
@@ -81,7 +82,12 @@ function headOf(request: HostRequest, hasAuth: boolean): Head {
   const arrival = hasAuth ? arrivalOf(request) : undefined;
   // A framework that has read the body has decoded it.
   const headers = body === undefined ? rawHeaders : without(rawHeaders, "content-encoding");
-  return { method, target: originalUrl ?? url, headers, principal, arrival, remote: request.socket?.remoteAddress };
+  return { method, target: originalUrl ?? url, headers, principal, arrival, peer: peerOf(request.socket) };
+}
+
+/** Returns the address of the other side of a connection; `unix` if it came to a Unix socket, whose server has a path as its address. */
+function peerOf(socket: (Socket & { server?: Server }) | undefined): string | undefined {
+  return socket?.remoteAddress ?? (typeof socket?.server?.address() === "string" ? "unix" : undefined);
 }
 
 /** Returns a list of names and values without a header. */

@@ -123,6 +123,8 @@ class HttpOptions(TypedDict, total=False):
     keep_alive: float
     event_store: bool
     tls: tuple[PathLike[str] | str, PathLike[str] | str]
+    trusted_proxies: Sequence[str]
+    proxy_protocol: bool
     shutdown_grace: float
     drain_delay: float
 

@@ -322,11 +322,11 @@ class Endpoint:
         """
         Returns `true` if callers have to be authenticated.
         """
-    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], remote: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], peer: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
         Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
-        port if that is known; `remote`: the client's address; `mount`: the prefix of the path below which the app is
-        mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
+        port if that is known; `peer`: the address of the other side of the connection, or "unix"; `mount`: the prefix of the path
+        below which the app is mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
         is refused.
         """
     @property
@@ -356,9 +356,9 @@ class Endpoint:
         """
         Handles the deadlines that have passed.
         """
-    def upgrade(self, /, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
+    def upgrade(self, /, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], peer: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
         """
-        Checks the head of a request to become a WebSocket. Returns the response instead if it is refused.
+        Checks the head of a request to become a WebSocket, as `head` does. Returns the response instead if it is refused.
         """
 
 @final
@@ -623,7 +623,7 @@ class RequestHead:
     """
     The head of a request that was admitted.
     """
-    def authenticate(self, /, future: Any, remote: str | None) -> bool:
+    def authenticate(self, /, future: Any) -> bool:
         """
         Authenticates the sender. Returns `true` if `future` is resolved when that is done, `false` if it is done.
         """
@@ -635,6 +635,11 @@ class RequestHead:
         """
         Counts the bytes received of a body that is not complete. Returns the seconds within which more must come, or the
         response to a request that is refused.
+        """
+    @property
+    def remote(self, /) -> str | None:
+        """
+        The address of the client, if it is known.
         """
     def request(self, /, body: bytes, principal: Principal | None) -> Exchange:
         """

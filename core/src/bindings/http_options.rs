@@ -35,6 +35,8 @@ pub struct HttpOptions {
     header_timeout_ms: Option<f64>,
     idle_timeout_ms: Option<f64>,
     tls: Option<KeyPair>,
+    trusted_proxies: Vec<String>,
+    proxy_protocol: bool,
     shutdown_grace_ms: Option<f64>,
     drain_delay_ms: Option<f64>,
     /// The threads that do the IO of an address.
@@ -69,7 +71,8 @@ struct KeyPair {
 }
 
 impl HttpOptions {
-    /// Reads the options. Errors if an allowed host or origin can match nothing, or if the path of a probe is not one.
+    /// Reads the options. Errors if an allowed host or origin can match nothing, or if a trusted proxy or the path of a probe is
+    /// not valid.
     pub fn parse(json: &[u8]) -> Result<Self, Error> {
         let options: Self = json::from_bytes(json)
             .map_err(|error| Error::misuse(format!("the options can't be read: {error}")))?;
@@ -87,6 +90,7 @@ impl HttpOptions {
             Allowed::Any(true) => Cors::Any,
             Allowed::Origins(origins) => Cors::Origins(origins.clone()),
         };
+        base.guard.trusted_proxies.clone_from(&self.trusted_proxies);
         base.legacy_sse = self.legacy_sse;
         base.health.clone_from(&self.health);
         base.ready.clone_from(&self.ready);
@@ -102,10 +106,10 @@ impl HttpOptions {
         set(&mut base.max_streams, self.max_streams);
         set(&mut base.max_in_flight, self.max_in_flight);
         set(&mut base.session_idle, self.session_idle_ms.map(duration));
+        set(&mut base.body_timeout, self.body_timeout_ms.map(duration));
         set(&mut base.keep_alive, self.keep_alive_ms.map(duration));
         set(&mut base.event_store, self.event_store);
         base.is_encrypted |= self.tls.is_some();
-        set(&mut base.body_timeout, self.body_timeout_ms.map(duration));
         base
     }
 
@@ -117,6 +121,7 @@ impl HttpOptions {
         set(&mut options.idle_timeout, self.idle_timeout_ms.map(duration));
         set(&mut options.shutdown_grace, self.shutdown_grace_ms.map(duration));
         set(&mut options.drain_delay, self.drain_delay_ms.map(duration));
+        options.proxy_protocol = self.proxy_protocol;
         options.tls = self.tls.as_ref().map(|tls| (tls.cert.clone(), tls.key.clone()));
         options
     }
@@ -145,12 +150,13 @@ mod tests {
     #[test]
     fn options_replace_defaults_and_leave_the_others() {
         let config = endpoint(
-            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"],"health":"/up","bodyTimeoutMs":20}"#,
+            r#"{"cors":["https://a"],"maxBody":7,"keepAliveMs":1500,"allowedHosts":["h"],"health":"/up","bodyTimeoutMs":20,"trustedProxies":["unix"]}"#,
         );
         assert_eq!(config.guard.cors, Cors::Origins(vec!["https://a".into()]));
         assert_eq!((config.max_body, config.keep_alive), (7, Duration::from_millis(1500)));
         assert_eq!(config.guard.allowed_hosts, ["h"]);
         assert_eq!((config.health.as_deref(), config.ready), (Some("/up"), None));
+        assert_eq!(config.guard.trusted_proxies, ["unix"]);
         assert_eq!(config.body_timeout, Duration::from_millis(20));
         assert_eq!(config.max_sessions, EndpointConfig::default().max_sessions);
         assert_eq!(endpoint(r#"{"cors":true}"#).guard.cors, Cors::Any);
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn options_of_connections_are_read() {
-        let json = br#"{"tls":{"cert":"c","key":"k"},"shutdownGraceMs":20,"drainDelayMs":30,"idleTimeoutMs":1e308,"ioThreads":2}"#;
+        let json = br#"{"tls":{"cert":"c","key":"k"},"shutdownGraceMs":20,"drainDelayMs":30,"idleTimeoutMs":1e308,"ioThreads":2,"proxyProtocol":true}"#;
         let options = HttpOptions::parse(json).unwrap();
         let listen = options.listen();
         assert_eq!(listen.tls, Some(("c".into(), "k".into())));
@@ -167,13 +173,15 @@ mod tests {
         assert_eq!(listen.drain_delay, Duration::from_millis(30));
         assert_eq!(listen.idle_timeout, Duration::from_secs(u32::MAX.into()));
         assert_eq!(options.io_threads, Some(2));
+        assert!(listen.proxy_protocol);
     }
 
     #[test]
-    fn hosts_and_origins_that_match_nothing_and_invalid_paths_are_refused() {
+    fn hosts_origins_and_proxies_that_match_nothing_and_invalid_paths_are_refused() {
         for options in [
             r#"{"allowedHosts":["http://a"]}"#,
             r#"{"cors":["a"]}"#,
+            r#"{"trustedProxies":["a"]}"#,
             r#"{"health":"healthz"}"#,
             r#"{"health":"/up","ready":"/up"}"#,
         ] {

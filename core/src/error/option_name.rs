@@ -15,7 +15,7 @@ pub enum Language {
 }
 
 /// Options that are durations: TypeScript's names for them end in `Ms`.
-const DURATIONS: [&str; 17] = [
+const DURATIONS: [&str; 18] = [
     "body_timeout",
     "cache",
     "connect_timeout",

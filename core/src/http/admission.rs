@@ -21,6 +21,7 @@ use super::{
     challenge::{self, Demands},
     config::PathMeaning,
     content::Content,
+    forwarded::{Forwarded, ForwardedTarget, Peer},
     guard::Guard,
     probes::{Probes, Readiness},
     refusal::forbidden,
@@ -126,6 +127,33 @@ impl Admission {
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))
+    }
+
+    /// Returns the address of the client that sent a request on a connection with this peer, if it is known. Call it before
+    /// [`Self::head`]: behind a trusted proxy, the host and the scheme that the client used count afterwards.
+    pub fn client_address(&self, head: &mut Parts, peer: Option<Peer>) -> Option<IpAddr> {
+        let peer = peer?;
+        let proxies = &self.0.guard.proxies;
+        if !proxies.contains(peer) {
+            return peer.address();
+        }
+        let Forwarded { client, target } = Forwarded::read(&head.headers, peer, proxies);
+        if target != ForwardedTarget::default() {
+            head.extensions.insert(target);
+        }
+        client
+    }
+
+    /// Returns whether the forwarding headers and the PROXY protocol of this peer count.
+    #[cfg(feature = "http")]
+    pub(crate) fn trusts(&self, peer: Peer) -> bool {
+        self.0.guard.proxies.contains(peer)
+    }
+
+    /// Returns whether there are trusted proxies.
+    #[cfg(feature = "http")]
+    pub(crate) fn has_trusted_proxies(&self) -> bool {
+        !self.0.guard.proxies.is_empty()
     }
 
     /// Checks the head of a request. Fails with the answer, for which the body need not be read.
@@ -259,6 +287,12 @@ impl Admission {
         self.0.config.max_body
     }
 
+    /// Returns the time within which more of a body must arrive.
+    #[cfg(feature = "http")]
+    pub(crate) fn body_timeout(&self) -> std::time::Duration {
+        self.0.config.body_timeout
+    }
+
     /// Returns the answer to a request that is refused for another reason. A request whose host or origin is not allowed gets
     /// the answer that says so.
     #[doc(hidden)] // For the drivers and the language bindings.
@@ -285,12 +319,6 @@ impl Admission {
         let demands = Demands { metadata, scopes: Vec::new(), needs_dpop };
         let MissingScopes { scopes, message } = missing;
         challenge::for_refusal(&Refused::InsufficientScope { scopes, message }, true, &demands)
-    }
-
-    /// Returns the time within which more of a body must arrive.
-    #[cfg(feature = "http")]
-    pub(crate) fn body_timeout(&self) -> std::time::Duration {
-        self.0.config.body_timeout
     }
 
     /// Checks a request to become a message connection.

@@ -19,6 +19,7 @@ use super::{
     EndpointConfig, Part, Refused,
     admission::Admission,
     challenge::Demands,
+    forwarded::ForwardedTarget,
     guard::{Arrival, Guard},
     refusal::forbidden,
     reply,
@@ -167,17 +168,23 @@ impl Protected {
 
     fn place_at(&self, guard: &Guard, head: &Parts, path: &str) -> Option<ResourceUrls> {
         let said = head.headers.get(header::HOST).and_then(|value| value.to_str().ok());
-        let host = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
+        let named = head.uri.authority().map(Authority::as_str).or(said).unwrap_or_default();
         let mount = head.extensions.get::<MountPoint>();
-        let is_encrypted = mount.map_or(self.is_encrypted, |mount| mount.is_encrypted);
-        let is_own = is_own(
-            host,
-            head.extensions.get().and_then(|arrival: &Arrival| arrival.port),
-            is_encrypted,
-        );
+        let forwarded = head.extensions.get::<ForwardedTarget>();
+        let is_encrypted = forwarded
+            .and_then(|forwarded| forwarded.is_encrypted)
+            .unwrap_or_else(|| mount.map_or(self.is_encrypted, |mount| mount.is_encrypted));
+        let forwarded_host = forwarded.and_then(|forwarded| forwarded.host.as_deref());
+        let (host, is_own) = if let Some(host) = forwarded_host {
+            // A proxy may pass on whatever host its client names, so it has to be one of the server's.
+            (host, guard.names(host))
+        } else {
+            let port = head.extensions.get().and_then(|arrival: &Arrival| arrival.port);
+            (named, is_own(named, port, is_encrypted) && guard.is_via_loopback(head))
+        };
         self.resource.place(&Arrived {
             host,
-            is_loopback: is_own && guard.is_via_loopback(head),
+            is_own,
             is_encrypted,
             path,
             mount: mount.map_or("", |mount| &mount.prefix),

@@ -8,6 +8,7 @@ use core::net::IpAddr;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
 use self::allowed::{HostPattern, OriginPattern};
+use super::forwarded::{ForwardedTarget, TrustedProxies};
 use crate::{error::option_name, protocol::json::ObjectWriter};
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -32,6 +33,8 @@ pub struct GuardConfig {
     /// Hosts by which the server may be called: `example.com`, `example.com:8443`, `*.example.com`, or `*`.
     pub allowed_hosts: Vec<String>,
     pub cors: Cors,
+    /// Peers whose forwarding headers count: addresses, networks such as `10.0.0.0/8`, and `unix`.
+    pub trusted_proxies: Vec<String>,
 }
 
 /// The address at which a request arrived: an extension of its head, if the host knows it.
@@ -70,6 +73,7 @@ pub(super) struct Guard {
     /// Configured origins, those of CORS among them.
     origins: Vec<OriginPattern>,
     cors: CompiledCors,
+    pub(super) proxies: TrustedProxies,
 }
 
 #[derive(Debug)]
@@ -87,6 +91,7 @@ impl Default for GuardConfig {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             cors: Cors::Off,
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -113,7 +118,8 @@ impl Guard {
             origins.push(OriginPattern::Exactly(origin.to_string()));
             hosts.push(HostPattern::Exactly(origin.host.without_default_port()));
         }
-        Self { is_loopback: config.bind_is_loopback, hosts, origins, cors }
+        let proxies = TrustedProxies::parse(&config.trusted_proxies).unwrap_or_default();
+        Self { is_loopback: config.bind_is_loopback, hosts, origins, cors, proxies }
     }
 
     /// Errors if this request must not be served.
@@ -148,6 +154,13 @@ impl Guard {
     /// Returns whether a request came over the loopback interface.
     pub(super) fn is_via_loopback(&self, head: &Parts) -> bool {
         head.extensions.get::<Arrival>().map_or(self.is_loopback, |arrival| arrival.via_loopback)
+    }
+
+    /// Returns whether the configuration names this host, by itself or by the domain that it is in.
+    #[cfg(feature = "auth")]
+    pub(super) fn names(&self, host: &str) -> bool {
+        let Some(host) = Host::parse(host).map(Host::without_default_port) else { return false };
+        self.hosts.iter().any(|pattern| !pattern.is_any() && pattern.matches(&host))
     }
 
     /// Errors if this request is for a host that is not served, whatever page sends it.
@@ -340,8 +353,12 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// Returns the hosts that a request names in `Host` or `:authority`; `None` for an invalid one.
+/// Returns the hosts that a request names in `Host` or `:authority`, or the one that a trusted proxy names; `None` for an
+/// invalid one.
 fn hosts(head: &Parts) -> Vec<Option<Host>> {
+    if let Some(ForwardedTarget { host: Some(host), .. }) = head.extensions.get() {
+        return vec![Host::parse(host).map(Host::without_default_port)];
+    }
     let target = head.uri.authority().map(Authority::as_str);
     let said =
         head.headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());

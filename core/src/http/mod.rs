@@ -15,6 +15,7 @@ mod delivery;
 mod ended_sessions;
 mod events;
 mod expiry;
+mod forwarded;
 mod guard;
 mod lifted;
 mod opening;
@@ -48,6 +49,7 @@ pub use self::authorization::MountPoint;
 #[cfg(feature = "auth")]
 pub(crate) use self::authorization::Unauthenticated;
 pub use self::config::{EndpointConfig, SessionMode};
+pub use self::forwarded::Peer;
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;

@@ -49,6 +49,7 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+#[allow(clippy::struct_excessive_bools, reason = "options that are on or off")]
 pub struct HttpOptions {
     /// The URL by which clients reach the server if it differs from its address, as behind a proxy. It determines the
     /// accepted `Host` and `Origin` headers.
@@ -92,6 +93,8 @@ pub struct HttpOptions {
     pub session_idle: Duration,
     /// The time within which more of a request body must arrive, or of a message on tcp:// and unix:. Default: 60 s.
     pub body_timeout: Duration,
+    /// The time after which an idle session ends. Default: 30 min.
+    pub session_idle: Duration,
     /// The time after which an idle stream sends a keep-alive comment. Default: 15 s.
     pub keep_alive: Duration,
     /// If true, streams of sessions can be resumed. Default: true.
@@ -99,6 +102,15 @@ pub struct HttpOptions {
     /// The paths of the PEM files with the certificate chain and with its key. Default: none, which serves without
     /// TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// The proxies in front of the server: addresses, networks such as `10.0.0.0/8`, and `unix` for those that connect to a
+    /// Unix socket. Of requests that come from them, `Forwarded` or `X-Forwarded-For`, `-Host` and `-Proto` name the client, and the
+    /// host and the scheme that it used; of others these headers are ignored. An [`HttpService`] finds the address of the
+    /// connection in an extension of the request, a [`SocketAddr`](std::net::SocketAddr). Default: none.
+    pub trusted_proxies: Vec<String>,
+    /// If true, each connection begins with a header of the PROXY protocol, version 1 or 2, which names the client. It is read
+    /// from [`trusted_proxies`](Self::trusted_proxies), which must be set; connections of others are closed. It has no effect in an
+    /// [`HttpService`]. Default: false.
+    pub proxy_protocol: bool,
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction. Default: 10 s.
     pub shutdown_grace: Duration,
@@ -139,10 +151,13 @@ impl Default for HttpOptions {
             max_headers: listen.max_headers,
             header_timeout: listen.header_timeout,
             idle_timeout: listen.idle_timeout,
+            body_timeout: endpoint.body_timeout,
             session_idle: endpoint.session_idle,
             keep_alive: endpoint.keep_alive,
             event_store: endpoint.event_store,
             tls: None,
+            trusted_proxies: Vec::new(),
+            proxy_protocol: listen.proxy_protocol,
             shutdown_grace: listen.shutdown_grace,
             drain_delay: listen.drain_delay,
             #[cfg(feature = "auth")]
@@ -151,7 +166,6 @@ impl Default for HttpOptions {
             scope_implies: BTreeMap::new(),
             #[cfg(feature = "auth")]
             hide_unauthorized: false,
-            body_timeout: endpoint.body_timeout,
         }
     }
 }
@@ -171,6 +185,7 @@ impl HttpOptions {
         config.guard.allowed_origins.clone_from(&self.allowed_origins);
         config.guard.allowed_hosts.clone_from(&self.allowed_hosts);
         config.guard.cors.clone_from(&self.cors);
+        config.guard.trusted_proxies.clone_from(&self.trusted_proxies);
         config.is_encrypted |= self.tls.is_some();
         #[cfg(feature = "auth")]
         {
@@ -202,6 +217,7 @@ impl HttpOptions {
             header_timeout: self.header_timeout,
             idle_timeout: self.idle_timeout,
             tls: self.tls.clone(),
+            proxy_protocol: self.proxy_protocol,
             shutdown_grace: self.shutdown_grace,
             drain_delay: self.drain_delay,
             max_message,

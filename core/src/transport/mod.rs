@@ -58,6 +58,8 @@ pub(crate) mod trust;
 pub(crate) mod trust;
 #[cfg(feature = "client")]
 pub(crate) mod proxy;
+#[cfg(feature = "http")]
+mod proxy_protocol;
 #[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]
 pub mod masked;

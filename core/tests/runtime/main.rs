@@ -5,6 +5,8 @@
 mod support;
 
 mod authorization_server;
+#[cfg(unix)]
+mod behind_proxies;
 mod cancelled_runs;
 mod client_answers;
 mod client_auth;

@@ -33,6 +33,7 @@ mod endpoint_asking;
 mod endpoint_batches;
 mod endpoint_bodies;
 mod endpoint_eras;
+mod endpoint_forwarded;
 mod endpoint_guards;
 mod endpoint_heads;
 mod endpoint_http_sse;

@@ -98,7 +98,7 @@ export interface ServerOptions<L = unknown> {
 
 /**
  * Options of HTTP. Times are milliseconds, sizes bytes. Under `fetch` and `node` the host decides about connections:
- * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs`, `tls` and `drainDelayMs` have no effect there.
+ * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs`, `tls`, `proxyProtocol` and `drainDelayMs` have no effect there.
  */
 export interface HttpOptions {
   /** The URL under which clients reach the server behind a proxy; sets the allowed `Host` and `Origin`. */
@@ -150,19 +150,31 @@ export interface HttpOptions {
    * for which a proxy in front of the server keeps its connections. Default: 75,000.
    */
   idleTimeoutMs?: number | undefined;
+  /** The time limit for more of a request's body. Default: 60,000. */
+  bodyTimeoutMs?: number | undefined;
   /**
    * The time after which an idle session loses what it holds in memory: subscriptions, values of `ctx.session`, events to send
    * again. Default: 1,800,000.
    */
   sessionIdleMs?: number | undefined;
   /** The interval between keep-alive comments on an idle stream. Default: 15,000. */
-  /** The time limit for more of a request's body. Default: 60,000. */
-  bodyTimeoutMs?: number | undefined;
   keepAliveMs?: number | undefined;
   /** Keeps events, so that legacy streams can be resumed. Default: true. */
   eventStore?: boolean | undefined;
   /** The paths of PEM files with the certificate chain and the key. */
   tls?: { cert: string; key: string } | undefined;
+  /**
+   * The proxies in front of the server: addresses, networks such as `"10.0.0.0/8"`, and `"unix"` for those that connect to a Unix
+   * socket. Of their requests, `Forwarded` or `X-Forwarded-For`, `-Host` and `-Proto` name the client, and the host and scheme
+   * that it used; of others they are ignored. Under `fetch` the connection's address is the `remoteAddress` of its second
+   * argument. Default: none.
+   */
+  trustedProxies?: readonly string[] | undefined;
+  /**
+   * If true, each connection begins with a header of the PROXY protocol, version 1 or 2, which names the client. It needs
+   * `trustedProxies`; connections of others are closed. Default: false.
+   */
+  proxyProtocol?: boolean | undefined;
   /** Milliseconds for calls in flight to finish when the server stops, or when a client on tcp:// or unix: ends its input. Default: 10,000. */
   shutdownGraceMs?: number | undefined;
   /**

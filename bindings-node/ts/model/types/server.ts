@@ -18,8 +18,8 @@ export interface Transport {
 
 /** A function that answers a `Request`, or a host's context with one; it fits the types of hosts such as Hono, Next and Bun. */
 export interface FetchHandler {
-  (request: Request | FetchContext, extra?: { principal?: Principal | undefined }): Promise<Response>;
-  /** Ignores the other arguments of a host, such as an environment or a route's parameters, apart from `principal`. */
+  (request: Request | FetchContext, extra?: { principal?: Principal | undefined; remoteAddress?: string | undefined }): Promise<Response>;
+  /** Ignores the other arguments of a host, such as an environment or a route's parameters, apart from `principal` and `remoteAddress`. */
   <Host>(request: Request | FetchContext, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
 }
 

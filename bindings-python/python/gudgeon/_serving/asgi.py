@@ -247,18 +247,18 @@ async def _serve_http(
     endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
     target = (scope["method"], *_target(scope))
-    head = endpoint.head(*target, _remote(scope), _mount(scope))
+    head = endpoint.head(*target, _peer(scope), _mount(scope))
     if isinstance(head, tuple):
         await _send_head(head, send)
         return
     if endpoint.has_auth:
-        principal = await _authenticate(head, scope)
+        principal = await _authenticate(head)
         if isinstance(principal, tuple):
             await _send_head(principal, send)
             return
     else:
         try:
-            principal = await identify(scope, target)
+            principal = await identify(scope, target, head.remote)
         except Refused as refused:
             await _send_head(refused.answer(head), send)
             return
@@ -281,12 +281,12 @@ async def _serve_http(
         exchange.give_up()
 
 
-async def _authenticate(head: Any, scope: Any) -> Any:
+async def _authenticate(head: Any) -> Any:
     """Returns the native `Principal`, None if the head has it, or the first part of the response to a caller that is
     refused.
     """
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    if head.authenticate(done, _remote(scope)):
+    if head.authenticate(done):
         await done
     return head.authenticated()
 
@@ -398,24 +398,24 @@ async def _serve_websocket(
     if (await receive())["type"] != "websocket.connect":
         return
     target = _target(scope)
-    head = endpoint.upgrade(*target, _mount(scope))
+    head = endpoint.upgrade(*target, _peer(scope), _mount(scope))
     if isinstance(head, tuple):
         await _refuse_websocket(head, scope, send)
         return
     if endpoint.has_auth:
-        principal = await _authenticate(head, scope)
+        principal = await _authenticate(head)
         if isinstance(principal, tuple):
             await _refuse_websocket(principal, scope, send)
             return
     else:
         try:
-            principal = await identify(scope, ("GET", *target))
+            principal = await identify(scope, ("GET", *target), head.remote)
         except Refused as refused:
             await _refuse_websocket(refused.answer(head), scope, send)
             return
     offered = scope.get("subprotocols") or ()
     await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})
-    connection = endpoint.connect(principal, _remote(scope))
+    connection = endpoint.connect(principal, head.remote)
 
     async def send_messages() -> None:
         async def send_text(message: bytes) -> None:
@@ -453,10 +453,13 @@ async def _refuse_websocket(refusal: Any, scope: Any, send: Send) -> None:
     await send({"type": "websocket.http.response.body", "body": body})
 
 
-def _remote(scope: Any) -> str | None:
-    """Returns the client's address, if the host knows it."""
-    client = scope.get("client")
-    return client[0] if client and isinstance(client[0], str) else None
+def _peer(scope: Any) -> str | None:
+    """Returns the address of the other side of the connection, if the host knows it; "unix" for a Unix socket."""
+    client, server = scope.get("client"), scope.get("server")
+    if client and isinstance(client[0], str):
+        return client[0]
+    # The server of a Unix socket is its path, without a port.
+    return "unix" if server and isinstance(server[0], str) and server[1] is None else None
 
 
 def _mount(scope: Any) -> tuple[bytes, bool]:

@@ -8,7 +8,7 @@ from .._model.json import encode
 from .._native import check_http, check_options, declared_options
 
 # Options of connections, which the host's server owns.
-OF_CONNECTIONS = {"max_headers", "header_timeout", "idle_timeout", "tls", "drain_delay"}
+OF_CONNECTIONS = {"max_headers", "header_timeout", "idle_timeout", "tls", "proxy_protocol", "drain_delay"}
 SHUTDOWN_GRACE = 10.0  # seconds for calls in flight when the server is to stop
 
 

@@ -44,18 +44,19 @@ class Identify:
         self._find = find
         self._has_warned = False
 
-    async def __call__(self, scope: Mapping[str, Any], head: tuple[Any, ...]) -> Any:
+    async def __call__(self, scope: Mapping[str, Any], head: tuple[Any, ...], client: str | None) -> Any:
         """Returns the native `Principal`, or None.
 
         Args:
             scope: The ASGI scope.
             head: The request's method, path, query, headers, and where it arrived, as the endpoint takes them.
+            client: The address of the client, if the endpoint knows it.
 
         Raises:
             Refused: The program refuses the request, or finding out failed, which the log says.
         """
         try:
-            found = self._of_host(scope) if self._find is None else self._find(_request(scope, head))
+            found = self._of_host(scope) if self._find is None else self._find(_request(scope, head, client))
             if hasattr(found, "__await__"):
                 found = await found
             return None if found is None else native_principal(found)
@@ -90,14 +91,15 @@ class Identify:
         return None
 
 
-def _request(scope: Mapping[str, Any], head: tuple[Any, ...]) -> RequestInfo:
+def _request(scope: Mapping[str, Any], head: tuple[Any, ...], client: str | None) -> RequestInfo:
     method, path, _, headers, _ = head
-    client = scope.get("client")
+    named = scope.get("client")
     return RequestInfo(
         method,
         path.decode("ascii", "replace"),
         [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers],
-        client=client[0] if client else None,
+        # A host may name a client that has no address.
+        client=client or (named[0] if named else None),
         scope=scope,
     )
 

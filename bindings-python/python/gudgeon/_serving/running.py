@@ -57,6 +57,12 @@ class Running:
             keep_alive: Seconds between two comments on a quiet stream. Default 15.
             event_store: Whether streams of legacy sessions can be resumed. Default True.
             tls: The paths of the certificate chain and its key.
+            trusted_proxies: The proxies in front of the server: addresses, networks such as "10.0.0.0/8", and "unix"
+                for those that connect to a Unix socket. Of their requests, `Forwarded` or `X-Forwarded-For`, `-Host`
+                and `-Proto` name the client, and the host and scheme that it used; of others they are ignored. Default
+                none.
+            proxy_protocol: Whether each connection begins with a header of the PROXY protocol, version 1 or 2, which
+                names the client. It needs `trusted_proxies`; connections of others are closed. Default False.
             shutdown_grace: Seconds for calls in flight at the end, also after a client on tcp:// or unix: has closed
                 its side. Default 10, over stdio 3, where it is the only option. A handler that blocks the event loop
                 does not keep the process: it ends 3 seconds later, with status 1 after the client has gone, 143 after
@@ -153,6 +159,8 @@ class Running:
             http: As for `run`, without the options of connections, which belong to the host. The scope's `server` says
                 whether a request arrived over loopback. Every path that ends with `health` or `ready` answers, such as
                 "/mcp/readyz"; `ready` answers 503 until the lifespan is entered, and from `aclose()` on.
+                whether a request arrived over loopback. Its `client` is compared with `trusted_proxies`: a host that
+                has replaced it by the client's address, such as uvicorn with `forwarded_allow_ips`, needs none.
 
         Raises:
             TypeError, ValueError: An option is not valid.

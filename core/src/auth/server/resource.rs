@@ -18,10 +18,11 @@ pub struct Resource {
 /// The address of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
-    /// The `Host` header.
+    /// The `Host` header, or the host that a trusted proxy names.
     pub host: &'a str,
-    /// `true` if it names the address on the loopback interface at which the request arrived. Otherwise it does not count.
-    pub is_loopback: bool,
+    /// `true` if it names this server: the address on the loopback interface at which the request arrived, or a configured
+    /// host. Otherwise it does not count.
+    pub is_own: bool,
     pub is_encrypted: bool,
     pub path: &'a str,
     /// The prefix below which the host has mounted the endpoint; it may be empty.
@@ -71,7 +72,7 @@ impl Resource {
     pub fn place(&self, arrived: &Arrived<'_>) -> Option<ResourceUrls> {
         let origin = match &self.origin {
             Some(origin) => origin.clone(),
-            None if arrived.is_loopback && !arrived.host.is_empty() => {
+            None if arrived.is_own && !arrived.host.is_empty() => {
                 let scheme = if arrived.is_encrypted { "https" } else { "http" };
                 format!("{scheme}://{}", arrived.host.to_ascii_lowercase())
             }
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     fn arrived<'a>(host: &'a str, path: &'a str, mount: &'a str) -> Arrived<'a> {
-        Arrived { host, is_loopback: true, is_encrypted: false, path, mount }
+        Arrived { host, is_own: true, is_encrypted: false, path, mount }
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(place.resource, "http://localhost");
         assert_eq!(place.metadata, "http://localhost/.well-known/oauth-protected-resource");
         // Anyone can write any host into a request.
-        let foreign = Arrived { is_loopback: false, ..arrived("evil.example", "/mcp", "") };
+        let foreign = Arrived { is_own: false, ..arrived("evil.example", "/mcp", "") };
         assert_eq!(resource.place(&foreign), None);
     }
 
@@ -213,7 +214,7 @@ mod tests {
             ("https://mcp.example.com/team/mcp/", "https://mcp.example.com/team/mcp"),
         ] {
             let rules = Resource::new(Some(public_url), Some("/mcp"));
-            let foreign = Arrived { is_loopback: false, ..arrived("evil.example", "/mcp", "") };
+            let foreign = Arrived { is_own: false, ..arrived("evil.example", "/mcp", "") };
             assert_eq!(rules.place(&foreign).unwrap().resource, resource);
         }
     }

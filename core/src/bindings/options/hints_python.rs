@@ -103,6 +103,9 @@ const HTTP_OPTIONS: Hints = &[
     ("auth", AUTH),
     ("log_level", "set it with Python's logging module"),
     ("show_banner", "leave it out"),
+    ("forwarded_allow_ips", "trusted_proxies"),
+    ("proxy_headers", "trusted_proxies"),
+    ("timeout_keep_alive", "idle_timeout"),
     ("stateless_http", "each revision is served as it needs; leave it out"),
     ("json_response", "the answer is JSON unless it has to stream; leave it out"),
 ];

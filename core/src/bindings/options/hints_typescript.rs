@@ -92,4 +92,6 @@ const HTTP: Hints = &[
     ("sessionIdGenerator", NOT_NEEDED),
     ("enableJsonResponse", NOT_NEEDED),
     ("enableDnsRebindingProtection", "leave it out: Host and Origin are always checked"),
+    ("trustProxy", "trustedProxies"),
+    ("keepAliveTimeout", "idleTimeoutMs"),
 ];

@@ -230,6 +230,8 @@ const ROWS: &[Row] = &[
     row("keep_alive", DURATION_ABOVE_ZERO, HTTP),
     row("event_store", Kind::Boolean, HTTP),
     row("tls", Kind::KeyPair, HTTP),
+    row("trusted_proxies", Kind::Texts("\"10.0.0.0/8\""), HTTP),
+    row("proxy_protocol", Kind::Boolean, HTTP),
     row("shutdown_grace", DURATION, HTTP),
     row("drain_delay", DURATION, HTTP),
 ];

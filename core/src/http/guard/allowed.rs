@@ -1,6 +1,6 @@
 //! Configured hosts and origins: what an entry matches, and which entries are refused.
 
-use super::{Cors, GuardConfig, Host, Origin, cut_path};
+use super::{Cors, GuardConfig, Host, Origin, TrustedProxies, cut_path};
 use crate::error::{Error, option_name};
 
 /// An entry of `allowed_hosts`.
@@ -54,6 +54,11 @@ impl HostPattern {
             Some(host) if is_below => Ok(Self::Below(host.without_default_port())),
             Some(host) => Ok(Self::Exactly(host.without_default_port())),
         }
+    }
+
+    #[cfg(feature = "auth")]
+    pub(super) fn is_any(&self) -> bool {
+        *self == Self::Any
     }
 
     pub(super) fn matches(&self, host: &Host) -> bool {
@@ -125,6 +130,9 @@ impl GuardConfig {
             if let Err(problem) = OriginPattern::parse(text) {
                 return wrong(option, problem);
             }
+        }
+        if let Err(problem) = TrustedProxies::parse(&self.trusted_proxies) {
+            return wrong("trusted_proxies", problem);
         }
         match &self.public_url {
             Some(url) if Origin::parse(cut_path(url)).is_none() => wrong(

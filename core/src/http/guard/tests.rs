@@ -370,7 +370,8 @@ proptest! {
             public_url: Some(text),
             allowed_origins: texts.clone(),
             allowed_hosts: texts.clone(),
-            cors: Cors::Origins(texts),
+            cors: Cors::Origins(texts.clone()),
+            trusted_proxies: texts,
             bind_is_loopback: false,
         });
     }

@@ -2,15 +2,15 @@
 
 mod address;
 mod options;
+mod proxied;
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
 use std::{
     fmt, io,
-    net::IpAddr,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -22,7 +22,7 @@ use tokio::{
 };
 
 pub use self::{address::Address, options::ListenOptions};
-use self::{address::ListenAddress, socket::Socket};
+use self::{address::ListenAddress, proxied::Proxied, socket::Socket};
 #[cfg(unix)]
 use super::process_group::ProcessGroup;
 use super::{
@@ -35,7 +35,9 @@ use super::{
 use crate::{
     clock,
     driver::{Boxed, EndpointServer, Holding, Host, HostedEndpoint, boxed, keep_time},
-    error::Error,
+    error::{Error, option_name},
+    http::Peer,
+    log_limit::LogLimit,
     protocol::ClientKey,
 };
 
@@ -64,7 +66,7 @@ pub(crate) struct Peers {
     pub(crate) endpoint: Arc<HostedEndpoint>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_headers: usize,
-    /// The port at which connections arrive.
+    /// The port that a client names in `Host`, unless it is the usual one of the scheme.
     #[cfg(feature = "auth")]
     pub(crate) port: u16,
     max_message: usize,
@@ -72,12 +74,19 @@ pub(crate) struct Peers {
     /// The time in which a connection without a request may still bring one after the drain; zero without a drain.
     pub(crate) linger: Duration,
     protocol: Protocol,
+    log: Mutex<LogLimit>,
+}
+
+impl Peers {
+    fn log(&self) -> MutexGuard<'_, LogLimit> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Shows that a connection is open, and counts it, until it is dropped.
 struct Open {
-    _held: mpsc::Sender<()>,
-    _place: Holding,
+    held: mpsc::Sender<()>,
+    place: Holding,
 }
 
 /// The protocol of a connection.
@@ -128,6 +137,13 @@ pub(crate) async fn open(
     let has_auth = authentication(at, &protocol, &endpoint)?;
     #[cfg(not(feature = "auth"))]
     let has_auth = false;
+    if options.proxy_protocol && !endpoint.admission().has_trusted_proxies() {
+        return Err(Error::misuse(format!(
+            "{} needs {trusted}; set {trusted} to the addresses of the proxies that connect to this server",
+            option_name("proxy_protocol"),
+            trusted = option_name("trusted_proxies")
+        )));
+    }
     let socket = Socket::bind(at, options.shares_port).await?;
     let url = at.url(socket.port(), options.tls.is_some());
     let warning = (!at.is_loopback() && !has_auth).then(|| {
@@ -150,11 +166,12 @@ pub(crate) async fn open(
         grace: options.shutdown_grace,
         linger: LINGER.min(options.drain_delay),
         protocol,
+        log: Mutex::default(),
     });
     let group = join(&options, &url, &endpoint)?;
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
-    let accepting = accept(socket, peers, stages, held);
+    let accepting = accept(socket, peers, stages, held, options.proxy_protocol);
     let timing = keep_time(Arc::clone(&endpoint));
     let mut tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
     tasks.extend(group);
@@ -297,6 +314,7 @@ async fn accept(
     peers: Arc<Peers>,
     stages: watch::Receiver<Stage>,
     held: mpsc::Sender<()>,
+    is_proxied: bool,
 ) {
     let mut stage = stages.clone();
     let (mut logged, mut refusal_logged) = (None, None);
@@ -307,9 +325,10 @@ async fn accept(
         };
         match accepted {
             Ok(stream) => {
+                let peer = stream.peer();
                 let mut place = Holding::new(
                     &peers.endpoint.ledgers().connections,
-                    ClientKey::new(None, stream.remote()),
+                    ClientKey::new(None, peer.address()),
                 );
                 if !place.set(1) {
                     if is_due(&mut refusal_logged) {
@@ -320,9 +339,12 @@ async fn accept(
                     }
                     continue;
                 }
-                let open = Open { _held: held.clone(), _place: place };
-                let (peers, stages, remote) = (Arc::clone(&peers), stages.clone(), stream.remote());
-                serve(peers, stream.boxed(), remote, stages, open);
+                let open = Open { held: held.clone(), place };
+                let (peers, stages, stream) = (Arc::clone(&peers), stages.clone(), stream.boxed());
+                match is_proxied {
+                    true => serve_proxied(peers, stream, peer, stages, open),
+                    false => serve(peers, stream, peer, stages, open),
+                }
             }
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
@@ -350,18 +372,37 @@ fn is_of_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
 }
 
+/// Starts a task that reads the header of the PROXY protocol, and then one for the connection.
+fn serve_proxied(
+    peers: Arc<Peers>,
+    stream: Box<dyn ByteStream>,
+    proxy: Peer,
+    mut stage: watch::Receiver<Stage>,
+    open: Open,
+) {
+    tokio::spawn(boxed(async move {
+        let proxied = tokio::select! {
+            proxied = proxied::read_header(&peers, stream, proxy, open) => proxied,
+            () = closed(&mut stage) => None,
+        };
+        if let Some(Proxied { stream, peer, open }) = proxied {
+            serve(peers, stream, peer, stage, open);
+        }
+    }));
+}
+
 /// Starts a task for a connection. Each protocol has its own future, to keep the futures small: they live as long as
 /// the connection.
 fn serve(
     peers: Arc<Peers>,
     stream: Box<dyn ByteStream>,
-    remote: Option<IpAddr>,
+    peer: Peer,
     mut stage: watch::Receiver<Stage>,
     open: Open,
 ) {
     match &peers.protocol {
         Protocol::Http => drop(tokio::spawn(boxed(async move {
-            http::serve(peers, stream, remote, stage).await;
+            http::serve(peers, stream, peer, stage).await;
             drop(open);
         }))),
         #[cfg(feature = "tls")]
@@ -369,7 +410,7 @@ fn serve(
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(boxed(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve(peers, Box::new(stream), remote, stage).await;
+                    http::serve(peers, Box::new(stream), peer, stage).await;
                 }
                 drop(open);
             }));
@@ -378,6 +419,7 @@ fn serve(
             let (reader, writer) = split(stream);
             let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
             let (limit, grace) = (peers.max_message, peers.grace);
+            let remote = peer.address();
             let client = ClientKey::new(None, remote);
             let unfinished = Holding::new(&peers.endpoint.ledgers().input, client);
             let guard = Some(LineGuard { timeouts: peers.timeouts, unfinished });

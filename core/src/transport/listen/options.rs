@@ -15,6 +15,8 @@ pub struct ListenOptions {
     pub idle_timeout: Duration,
     /// The paths of the PEM files with the certificate chain and with its key; `None` serves without TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// True if each connection begins with a header of the PROXY protocol, which a trusted proxy writes.
+    pub proxy_protocol: bool,
     /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
     /// sending direction.
     pub shutdown_grace: Duration,
@@ -38,6 +40,7 @@ impl Default for ListenOptions {
             // end of a connection is lost.
             idle_timeout: Duration::from_secs(75),
             tls: None,
+            proxy_protocol: false,
             shutdown_grace: Duration::from_secs(10),
             drain_delay: Duration::ZERO,
             max_message: DEFAULT_LINE_LIMIT,

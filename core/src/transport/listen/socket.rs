@@ -17,6 +17,7 @@ use super::{Address, address::ListenAddress};
 use crate::transport::memory_network::{self, MemoryListener};
 use crate::{
     error::{Error, ErrorKind},
+    http::Peer,
     transport::ByteStream,
 };
 
@@ -46,14 +47,14 @@ pub(super) enum Accepted {
 }
 
 impl Accepted {
-    /// Returns the address of the client, if it has one.
-    pub(super) fn remote(&self) -> Option<IpAddr> {
+    /// Returns the other side of the connection.
+    pub(super) fn peer(&self) -> Peer {
         match self {
-            Self::Tcp(_, remote) => Some(*remote),
+            Self::Tcp(_, address) => Peer::Address(*address),
             #[cfg(unix)]
-            Self::Unix(_) => None,
+            Self::Unix(_) => Peer::UnixSocket,
             #[cfg(feature = "simulation")]
-            Self::Memory(_) => Some(IpAddr::from([127, 0, 0, 1])),
+            Self::Memory(_) => Peer::Address(IpAddr::from([127, 0, 0, 1])),
         }
     }
 

@@ -13,7 +13,7 @@ use gudgeon::{
     engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Reader,
+        Peer, Reader,
     },
     protocol::Principal,
     router::{Components, Failure, Reply},
@@ -40,7 +40,7 @@ pub(crate) struct Visitor {
     pub(crate) frames: Vec<(ConnectionId, Value)>,
     /// The principal that the host has authenticated.
     pub(crate) principal: Option<Arc<Principal>>,
-    /// The address that requests come from.
+    /// The address that connections come from.
     pub(crate) remote: Option<IpAddr>,
     /// The time at which the access tokens of requests expire.
     pub(crate) expires: Option<Instant>,
@@ -217,8 +217,10 @@ impl Visitor {
             head.extensions.insert(Arc::clone(principal));
         }
         let exchange = ExchangeId(id);
-        let admitted = self.endpoint.admission().head(head).map(|mut head| {
-            if let Some(remote) = self.remote {
+        let admission = self.endpoint.admission();
+        let remote = admission.client_address(&mut head, self.remote.map(Peer::Address));
+        let admitted = admission.head(head).map(|mut head| {
+            if let Some(remote) = remote {
                 head.set_remote(remote);
             }
             #[cfg(feature = "auth")]

@@ -10,7 +10,7 @@ mod watch;
 use std::sync::OnceLock;
 use std::{
     convert::Infallible,
-    net::IpAddr,
+    net::SocketAddr,
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -41,6 +41,7 @@ use crate::transport::websocket::server as websocket;
 use crate::{auth::server::authenticator::Caller, driver::authenticate_upgrade};
 use crate::{
     driver::{Holding, HostedEndpoint},
+    http::Peer,
     transport::{
         ByteStream,
         listen::{Peers, Stage},
@@ -56,12 +57,12 @@ const BUFFER: usize = 64 * 1024;
 pub(crate) async fn serve(
     peers: Arc<Peers>,
     stream: Box<dyn ByteStream>,
-    remote: Option<IpAddr>,
+    peer: Peer,
     mut stage: Receiver<Stage>,
 ) {
     let connection = Arc::new(Http1Connection {
         watch: Watch::new(peers.timeouts),
-        remote,
+        peer,
         #[cfg(feature = "websocket")]
         client: OnceLock::new(),
         detached: Mutex::default(),
@@ -119,7 +120,6 @@ pub(crate) async fn serve(
         #[cfg(feature = "websocket")]
         StatusCode::SWITCHING_PROTOCOLS => {
             let client = connection.client.get().cloned().unwrap_or_default();
-            let client = websocket::Client { remote: connection.remote, ..client };
             Box::pin(switch(peers, io, client, answer, read_buf, stage)).await;
         }
         _ => {
@@ -151,9 +151,8 @@ async fn elapsed(timer: &mut Option<Pin<Box<Sleep>>>) {
 /// A connection.
 pub(crate) struct Http1Connection {
     watch: Arc<Watch>,
-    /// The address of the client.
-    remote: Option<IpAddr>,
-    /// The sender of the request to become a message connection, if it was authenticated.
+    peer: Peer,
+    /// The sender of the request to become a message connection.
     #[cfg(feature = "websocket")]
     client: OnceLock<websocket::Client>,
     /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
@@ -194,8 +193,13 @@ async fn exchange(
     #[cfg(feature = "websocket")]
     let request = match may_keep && request.method() == Method::GET {
         true => {
-            let (head, body) = request.into_parts();
+            let (mut head, body) = request.into_parts();
             if websocket::is_asked_for(&head) && body.is_end_stream() {
+                let peer = Some(connection.peer);
+                let remote = peers.endpoint.admission().client_address(&mut head, peer);
+                let client = websocket::Client { remote, ..websocket::Client::default() };
+                #[cfg(feature = "auth")]
+                let mut client = client;
                 let admitted = peers.endpoint.admit_upgrade(&head);
                 let shaken = admitted.and_then(|()| websocket::shake_hands(&head));
                 #[cfg(feature = "auth")]
@@ -203,14 +207,10 @@ async fn exchange(
                     Ok(headers) => {
                         let endpoint = &peers.endpoint;
                         let (admission, auth) = (endpoint.admission(), endpoint.auth());
-                        let caller =
-                            authenticate_upgrade(admission, auth, &head, connection.remote);
+                        let caller = authenticate_upgrade(admission, auth, &head, remote);
                         Box::pin(caller).await.map(|caller| {
                             if let Some(Caller { principal, expires }) = caller {
-                                let (principal, remote) = (Some(principal), connection.remote);
-                                let client = websocket::Client { principal, remote, expires };
-                                // A connection becomes a WebSocket once.
-                                let _ = connection.client.set(client);
+                                (client.principal, client.expires) = (Some(principal), expires);
                             }
                             headers
                         })
@@ -218,7 +218,11 @@ async fn exchange(
                     refusal => refusal,
                 };
                 match shaken {
-                    Ok(headers) => connection.detach(AnswerBody::switching(headers)).await,
+                    Ok(headers) => {
+                        // A connection becomes a WebSocket once.
+                        let _ = connection.client.set(client);
+                        connection.detach(AnswerBody::switching(headers)).await;
+                    }
                     Err(refusal) => {
                         connection.watch.idle();
                         return last_while_draining(peers, AnswerBody::response(refusal));
@@ -268,7 +272,12 @@ pub(crate) async fn answer<B: Body>(
     timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    let peer = match connection {
+        Some(connection) => Some(connection.peer),
+        None => head.extensions.get().map(|address: &SocketAddr| Peer::Address(address.ip())),
+    };
+    let remote = endpoint.admission().client_address(&mut head, peer);
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
     let mut head = match endpoint.admission().head(head) {
         Ok(head) => head,
@@ -278,7 +287,7 @@ pub(crate) async fn answer<B: Body>(
             return AnswerBody::response(refusal);
         }
     };
-    if let Some(remote) = connection.and_then(|connection| connection.remote) {
+    if let Some(remote) = remote {
         head.set_remote(remote);
     }
     #[cfg(feature = "auth")]
