@@ -84,7 +84,7 @@ export class Client implements AsyncDisposable {
   /**
    * Starts or reaches the server and agrees on a revision with it.
    *
-   * @param target - A URL (http, https, ws, wss, tcp, unix), a command `{ command, args }`, a `Server` (served in memory), or a `Transport`.
+   * @param target - A URL (http, https, ws, wss, tcp, unix, http+unix), a command `{ command, args }`, a `Server` (served in memory), or a `Transport`.
    * @param options - Each option is documented with its default in `ClientOptions`.
    * @throws ConnectFailed when the command can't be started or exits; `stderr` has its last lines.
    * @throws NotSupported when client and server have no revision in common.

@@ -308,7 +308,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * SIGTERM and 130 after SIGINT. A second signal ends it at once.
    *
    * @param at - `"stdio"`, the default; `"http://127.0.0.1:8000/mcp"`, which also serves WebSocket clients; `"https://…"`
-   *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message per line.
+   *   with the option `tls`; `"http+unix:/path/to/socket"`, whose path is `/mcp`; `"tcp://127.0.0.1:8000"` or
+   *   `"unix:/path/to/socket"`, with one message per line.
    * @param options - Default: the server's option `http`. `shutdownGraceMs`: milliseconds for calls in flight to finish after
    *   a signal; default: 3,000 over stdio, else 10,000.
    * Workers of a cluster listen at one port; port 0 is another one in each of them.

@@ -27,6 +27,7 @@ const ADDRESSES = {
   ws: ["http://127.0.0.1:0/mcp", (url) => url.replace("http", "ws")],
   tcp: ["tcp://127.0.0.1:0", (url) => url],
   unix: [`unix:${folder}/socket`, (url) => url],
+  "http+unix": [`http+unix:${folder}/http-socket`, (url) => url],
   sse: ["http://127.0.0.1:0/mcp", (url) => url.replace("/mcp", "/sse")],
 };
 const REVISIONS = ["2024-11-05", "2025-11-25", "2026-07-28", undefined];

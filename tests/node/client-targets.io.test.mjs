@@ -26,7 +26,7 @@ function named(name) {
 test("a string that is not a URL is refused with the fix", async () => {
   await assert.rejects(Client.connect("npx -y thing"), (error) => {
     assert.ok(error instanceof TypeError);
-    assert.match(error.message, /"npx -y thing" must be a URL \(http, https, ws, wss, tcp, unix\)/);
+    assert.match(error.message, /"npx -y thing" must be a URL \(http, https, ws, wss, tcp, unix, http\+unix\)/);
     assert.match(error.message, /\{ command: "npx", args: \["-y","thing"\] \}/);
     return true;
   });

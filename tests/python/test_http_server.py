@@ -139,11 +139,12 @@ async def test_async_handlers_run_on_the_loop_that_listens() -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("kind", ["http", "ws", "tcp", "unix", "sse"])
+@pytest.mark.parametrize("kind", ["http", "ws", "tcp", "unix", "http+unix", "sse"])
 async def test_every_address_serves_every_era(kind: str, era: str, tmp_path: Path) -> None:
     if kind == "sse":  # the pair belongs to the handshake
         era = {"2026-07-28": "2024-11-05"}.get(era, era)
-    at = {"tcp": "tcp://127.0.0.1:0", "unix": f"unix:{tmp_path}/s"}.get(kind, ANYWHERE)
+    addresses = {"tcp": "tcp://127.0.0.1:0", "unix": f"unix:{tmp_path}/s", "http+unix": f"http+unix:{tmp_path}/s"}
+    at = addresses.get(kind, ANYWHERE)
     async with shelf().listen(at, legacy_sse=True) as here:
         url = {"ws": here.url.replace("http", "ws"), "sse": here.url.replace("/mcp", "/sse")}.get(kind, here.url)
         async with Client(url, revision=era) as client:

@@ -16,8 +16,9 @@ ADDRESSES = {
     "websocket": "http://127.0.0.1:0/mcp",
     "tcp": "tcp://127.0.0.1:0",
     "unix": "unix:{folder}/socket",
+    "http+unix": "http+unix:{folder}/socket",
 }
-SAID = re.compile(r"(?:https?|tcp)://\S+:[1-9]\S*|unix:\S+")
+SAID = re.compile(r"(?:https?|tcp)://\S+:[1-9]\S*|(?:http\+)?unix:\S+")
 
 
 @pytest.fixture(params=["stdio", *ADDRESSES])

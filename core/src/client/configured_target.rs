@@ -314,7 +314,7 @@ mod tests {
             (
                 Language::Python,
                 "localhost:8000/mcp",
-                "wss, tcp, unix); write 'http://localhost:8000/mcp'",
+                "wss, tcp, unix, http+unix); write 'http://localhost:8000/mcp'",
             ),
             (Language::TypeScript, "a.example/mcp", r#"; write "https://a.example/mcp""#),
             (Language::Python, "server.py", "to run that file, write Path('server.py')"),

@@ -67,7 +67,7 @@ pub(crate) enum Reconnect {
 }
 
 impl Target {
-    /// A server at an `http`, `https`, `ws`, `wss`, `tcp` or `unix` URL, such as `http://127.0.0.1:8000/mcp`. Errors
+    /// A server at an `http`, `https`, `ws`, `wss`, `tcp`, `unix` or `http+unix` URL, such as `http://127.0.0.1:8000/mcp`. Errors
     /// if the URL is invalid.
     ///
     /// For `http`, `https`, `ws` and `wss`, the environment may name a proxy when the client is built: `HTTPS_PROXY` for `https`
@@ -109,7 +109,7 @@ impl Target {
 
     pub(super) fn is_http(&self) -> bool {
         match self {
-            Self::Url(url) => matches!(url.scheme(), Scheme::Http | Scheme::Https),
+            Self::Url(url) => url.scheme().is_http(),
             _ => false,
         }
     }
@@ -163,7 +163,7 @@ impl Reconnect {
 async fn reach(url: &Url, options: &WireOptions) -> Result<ClientTransport, Error> {
     let limit = options.limit;
     Ok(match url.scheme() {
-        Scheme::Http | Scheme::Https => {
+        Scheme::Http | Scheme::Https | Scheme::HttpUnix => {
             ClientTransport::Http(Box::new(HttpWire::new(HttpOptions {
                 url: url.clone(),
                 proxy: options.proxy.clone(),

@@ -13,8 +13,8 @@ use crate::{
 
 impl Server {
     /// Listens at an address and serves connections until the result is dropped or shut down: `http://host:port/path`
-    /// and `https://…` (with [`HttpOptions::tls`](crate::HttpOptions::tls)), which include WebSocket, `tcp://host:port` and `unix:/path`. With
-    /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
+    /// and `https://…` (with [`HttpOptions::tls`](crate::HttpOptions::tls)), which include WebSocket, `http+unix:/path` for the same on a
+    /// Unix socket, at the path `/mcp`, `tcp://host:port` and `unix:/path`. With port 0 the system chooses a free port. Must be called inside a tokio runtime.
     ///
     /// ```
     /// # use gudgeon::{Client, Server, client::Target, protocol::Tool};

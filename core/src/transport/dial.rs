@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 #[cfg(feature = "simulation")]
 use super::memory_network;
-use super::{ByteStream, Link, Url, network::Network, proxy::Proxy, trust::Trust, url::Scheme};
+use super::{ByteStream, Link, Url, network::Network, proxy::Proxy, trust::Trust};
 #[cfg(feature = "auth")]
 use crate::auth::fetch::Reach;
 use crate::error::{Error, ErrorKind};
@@ -88,7 +88,7 @@ pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
 }
 
 async fn open(url: &Url, trust: &Trust) -> Result<Box<dyn ByteStream>, Error> {
-    if url.scheme() == Scheme::Unix {
+    if url.scheme().is_unix() {
         return open_socket(url).await;
     }
     let tcp = open_tcp(url).await.map_err(|error| explain(url, error))?;
@@ -151,7 +151,7 @@ async fn open_socket(url: &Url) -> Result<Box<dyn ByteStream>, Error> {
 
 #[cfg(not(unix))]
 async fn open_socket(_: &Url) -> Result<Box<dyn ByteStream>, Error> {
-    Err(Error::misuse("this system has no Unix sockets; use tcp://"))
+    Err(Error::misuse("this system has no Unix sockets; use tcp:// or http://"))
 }
 
 fn explain(url: &Url, error: io::Error) -> Error {
@@ -159,7 +159,7 @@ fn explain(url: &Url, error: io::Error) -> Error {
         io::ErrorKind::ConnectionRefused => {
             "nothing listens at this address; is the server running?"
         }
-        io::ErrorKind::NotFound if url.scheme() == Scheme::Unix => {
+        io::ErrorKind::NotFound if url.scheme().is_unix() => {
             "the socket does not exist; is the server running?"
         }
         io::ErrorKind::PermissionDenied => "this user has no permission to connect to the socket",

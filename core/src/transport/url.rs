@@ -6,12 +6,13 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::error::Error;
 
-/// The URL of a server, with the scheme `http`, `https`, `ws`, `wss`, `tcp` or `unix`.
+/// The URL of a server, with the scheme `http`, `https`, `ws`, `wss`, `tcp`, `unix` or `http+unix`.
 ///
 /// `Display` omits the query, which may contain a secret.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Url {
     scheme: Scheme,
+    /// For `http+unix` the path of the socket.
     host: String,
     port: u16,
     /// The path and query; for `unix` the path of the socket.
@@ -30,16 +31,24 @@ pub enum Scheme {
     Tcp,
     /// A Unix socket with one message per line.
     Unix,
+    /// A Unix socket with HTTP, at the path `/mcp`.
+    HttpUnix,
 }
 
-const SCHEMES: [(&str, Scheme); 6] = [
+const SCHEMES: [(&str, Scheme); 7] = [
     ("http", Scheme::Http),
     ("https", Scheme::Https),
     ("ws", Scheme::Ws),
     ("wss", Scheme::Wss),
     ("tcp", Scheme::Tcp),
     ("unix", Scheme::Unix),
+    ("http+unix", Scheme::HttpUnix),
 ];
+
+/// The host of requests on a Unix socket.
+const LOCALHOST: &str = "localhost";
+/// The path of the endpoint on a Unix socket.
+const PATH: &str = "/mcp";
 
 impl Scheme {
     /// Returns the scheme that a URL begins with; `None` if it is missing or unsupported.
@@ -69,8 +78,18 @@ impl Scheme {
         match self {
             Self::Http | Self::Ws => Some(80),
             Self::Https | Self::Wss => Some(443),
-            Self::Tcp | Self::Unix => None,
+            Self::Tcp | Self::Unix | Self::HttpUnix => None,
         }
+    }
+
+    /// Returns whether the connection is one to a Unix socket.
+    pub(crate) fn is_unix(self) -> bool {
+        matches!(self, Self::Unix | Self::HttpUnix)
+    }
+
+    /// Returns whether the protocol is HTTP.
+    pub(crate) fn is_http(self) -> bool {
+        matches!(self, Self::Http | Self::Https | Self::HttpUnix)
     }
 
     /// Returns whether the connection is encrypted.
@@ -84,12 +103,17 @@ impl Url {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let scheme = Scheme::from_url(text).ok_or_else(|| no_url(text))?;
         let (_, rest) = text.split_once(':').unwrap_or_default();
-        if scheme == Scheme::Unix {
-            let path = rest.strip_prefix("//").unwrap_or(rest);
-            if path.is_empty() || path.contains('\0') {
-                return Err(misuse(text, "has no socket path; write unix:/path/to/socket"));
+        if scheme.is_unix() {
+            let socket = rest.strip_prefix("//").unwrap_or(rest);
+            if socket.is_empty() || socket.contains('\0') {
+                let fix = format!("has no socket path; write {}:/path/to/socket", scheme.name());
+                return Err(misuse(text, &fix));
             }
-            return Ok(Self { scheme, host: String::new(), port: 0, path: path.to_owned() });
+            let (host, path) = match scheme {
+                Scheme::HttpUnix => (socket, PATH),
+                _ => ("", socket),
+            };
+            return Ok(Self { scheme, host: host.to_owned(), port: 0, path: path.to_owned() });
         }
         let rest = rest.strip_prefix("//").ok_or_else(|| {
             misuse(
@@ -158,7 +182,7 @@ impl Url {
 
     /// Returns whether the host is this machine by its name.
     pub(crate) fn is_loopback(&self) -> bool {
-        is_loopback(self.host())
+        self.scheme.is_unix() || is_loopback(self.host())
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -172,13 +196,17 @@ impl Url {
 
     #[cfg(any(unix, test))]
     pub(crate) fn socket(&self) -> PathBuf {
-        PathBuf::from(&self.path)
+        PathBuf::from(match self.scheme {
+            Scheme::HttpUnix => &self.host,
+            _ => &self.path,
+        })
     }
 
     /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         match self.scheme.default_port() {
             Some(port) if port == self.port => self.host.clone(),
+            _ if self.scheme == Scheme::HttpUnix => LOCALHOST.to_owned(),
             _ => format!("{}:{}", self.host, self.port),
         }
     }
@@ -188,7 +216,7 @@ impl Url {
     #[doc(hidden)] // For the command line.
     pub fn with_query(&self) -> String {
         match self.scheme {
-            Scheme::Unix => self.to_string(),
+            Scheme::Unix | Scheme::HttpUnix => self.to_string(),
             Scheme::Tcp => self.without_query(),
             scheme => format!("{}://{}{}", scheme.name(), self.authority(), self.path),
         }
@@ -208,7 +236,10 @@ impl Url {
     pub fn has_origin_of(&self, other: &Self) -> bool {
         self.scheme == other.scheme
             && self.port == other.port
-            && self.host.eq_ignore_ascii_case(&other.host)
+            && match self.scheme {
+                Scheme::HttpUnix => self.host == other.host,
+                _ => self.host.eq_ignore_ascii_case(&other.host),
+            }
     }
 
     /// Returns the scheme, the host and the port, as in `https://host:8443`.
@@ -219,6 +250,16 @@ impl Url {
 
     /// Resolves a reference, such as the value of `Location`, against this URL.
     pub fn join(&self, reference: &str) -> Result<Self, Error> {
+        if self.scheme == Scheme::HttpUnix {
+            // Requests on a socket are for `http://localhost`.
+            let (scheme, path) = (Scheme::Http, self.path.clone());
+            let here = Self { scheme, host: LOCALHOST.to_owned(), port: 80, path };
+            let joined = here.join(reference)?;
+            return Ok(match joined.has_origin_of(&here) {
+                true => Self { path: joined.path, ..self.clone() },
+                false => joined,
+            });
+        }
         let scheme_end = reference.find([':', '/', '?', '#']);
         if scheme_end.is_some_and(|end| reference[end..].starts_with(':')) {
             return Self::parse(reference);
@@ -308,6 +349,7 @@ impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scheme {
             Scheme::Unix => write!(f, "unix:{}", self.path),
+            Scheme::HttpUnix => write!(f, "http+unix:{}", self.host),
             scheme => {
                 let path = self.path.split_once('?').map_or(&*self.path, |(path, _)| path);
                 write!(f, "{}://{}{path}", scheme.name(), self.authority())?;
@@ -357,6 +399,11 @@ mod tests {
         assert_eq!(url("unix:/run/a.sock").socket(), PathBuf::from("/run/a.sock"));
         assert_eq!(url("unix:///run/a.sock").socket(), PathBuf::from("/run/a.sock"));
         assert_eq!(url("tcp://127.0.0.1:9").to_string(), "tcp://127.0.0.1:9");
+        for text in ["http+unix:/run/a.sock", "http+unix:///run/a.sock"] {
+            assert_eq!(url(text).socket(), PathBuf::from("/run/a.sock"));
+            assert_eq!((url(text).authority(), url(text).path()), ("localhost".into(), "/mcp"));
+            assert_eq!(url(text).to_string(), "http+unix:/run/a.sock");
+        }
     }
 
     #[test]
@@ -390,7 +437,8 @@ mod tests {
         assert!(problem("http://host:+80/").contains("port"));
         assert!(problem("tcp://host").contains("tcp://host:port"));
         assert!(problem("tcp://host:1/mcp").contains("path"));
-        assert!(problem("unix:").contains("unix:/path"));
+        assert!(problem("unix:").contains("write unix:/path"));
+        assert!(problem("http+unix:").contains("write http+unix:/path"));
         assert!(problem("http://h\u{f6}st/").contains("xn--"));
         assert!(problem("http://host/\u{f6}").contains("percent-encode"));
     }
@@ -447,6 +495,14 @@ mod tests {
         assert!(!base.join("http://other:8000/b").expect("a URL").has_origin_of(&base));
         assert!(!base.join("https://host:8000/b").expect("a URL").has_origin_of(&base));
         assert!(!base.join("//host/c").expect("a URL").has_origin_of(&base));
+        let base = url("http+unix:/run/a.sock");
+        for reference in ["/messages?id=1", "messages?id=1", "http://localhost/messages?id=1"] {
+            let joined = base.join(reference).expect("a reference");
+            assert_eq!(joined.path(), "/messages?id=1");
+            assert!(joined.has_origin_of(&base));
+        }
+        assert!(!base.join("http://other/b").expect("a URL").has_origin_of(&base));
+        assert!(!url("http+unix:/run/A.sock").has_origin_of(&base));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A server behind proxies: forwarding headers, and the PROXY protocol.
+//! A server behind proxies: forwarding headers, the PROXY protocol, and HTTP on Unix sockets.
 
 use std::{
     fs,
@@ -8,10 +8,16 @@ use std::{
     time::Duration,
 };
 
-use gudgeon::{Listening, Server, error::ErrorKind, protocol::Principal, server::auth::Auth};
+use gudgeon::{
+    Client, Listening, Server,
+    client::Target,
+    error::ErrorKind,
+    protocol::{Principal, Tool},
+    server::auth::Auth,
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpStream, UnixStream},
     time::Instant,
 };
 use tokio_rustls::{
@@ -270,4 +276,39 @@ async fn the_proxy_protocol_precedes_tls() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
         assert_eq!(take(&seen), [Some(address("192.0.2.1"))]);
     }
+}
+
+#[tokio::test]
+async fn http_on_a_unix_socket() {
+    let folder = Folder::new("http-unix");
+    let path = folder.0.join("socket");
+    // A server that was killed leaves its file behind.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let url = format!("http+unix:{}", path.display());
+    let plain = Server::new("s").tool("one", || async { 1 });
+    let listening = plain.listen(&url).await.unwrap();
+    assert_eq!(listening.url(), url);
+    let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
+    assert_eq!(client.list::<Tool>().await.unwrap().len(), 1);
+    client.close().await;
+    let error = plain.listen(&url).await.unwrap_err();
+    assert!(error.to_string().contains("a server listens there already"), "{error}");
+    let foreign = "POST /mcp HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    let answer = exchange(UnixStream::connect(&path).await.unwrap(), foreign.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
+    listening.shut_down().await;
+    assert!(!path.exists());
+
+    for (trusted, expected) in [("unix", Some(address("192.0.2.1"))), ("127.0.0.1", None)] {
+        let (server, seen) = server(&[trusted], false);
+        let listening = server.listen(&url).await.unwrap();
+        let stream = UnixStream::connect(&path).await.unwrap();
+        let answer = exchange(stream, &request("Forwarded: for=192.0.2.1\r\n")).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert_eq!(take(&seen), [expected]);
+        listening.shut_down().await;
+    }
+    let with_tls = plain.options(|options| options.http.tls = Some(("a".into(), "b".into())));
+    let error = with_tls.listen(&url).await.unwrap_err();
+    assert!(error.to_string().contains("leave tls out"), "{error}");
 }

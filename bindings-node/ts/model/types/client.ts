@@ -26,7 +26,7 @@ export interface Command {
 }
 
 /**
- * A server to connect to. A string must be a URL (http, https, ws, wss, tcp, unix); `{ url, headers }` and `{ command, args }` are
+ * A server to connect to. A string must be a URL (http, https, ws, wss, tcp, unix, http+unix); `{ url, headers }` and `{ command, args }` are
  * entries of a host's configuration.
  *
  * For http, https, ws and wss, the environment may name a proxy when the client connects: `HTTPS_PROXY` for https and wss,

@@ -18,11 +18,12 @@ class Client(Peer):
     nested: the outermost one closes the client.
 
     Args:
-        target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
-            file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`. For
-            http, https, ws and wss, the environment may name a proxy when the client connects: HTTPS_PROXY for https
-            and wss, HTTP_PROXY for http and ws, ALL_PROXY for both, as `http://user:password@host:port`. Loopback
-            addresses and the hosts in NO_PROXY need none; `*` lists every host.
+        target: A URL (http, https, ws, wss, tcp, unix, http+unix); a command as a list of words or a `Command`; the
+            Path of a file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a
+            `Transport`. For http, https, ws and wss, the environment may name a proxy when the client connects:
+            HTTPS_PROXY for https and wss, HTTP_PROXY for http and ws, ALL_PROXY for both, as
+            `http://user:password@host:port`. Loopback addresses and the hosts in NO_PROXY need none; `*` lists every
+            host.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
         timeout: Seconds without an answer or progress; the pages of a list are one answer. Time in which a callback
             answers a question of the server does not count. Default 60; None for no limit.

@@ -27,7 +27,8 @@ class Running:
 
         Args:
             at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (serves WebSocket as well), "https://…" with `tls`,
-                "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 chooses a free port.
+                "http+unix:/run/shelf.sock" (the path is /mcp), or, with one message per line, "tcp://127.0.0.1:8000" or
+                "unix:/run/shelf.sock". Port 0 chooses a free port.
             transport: "stdio" means the same as `at="stdio"`.
             workers: Processes that share the port, the keys, and what clients before 2026-07-28 subscribed to and are
                 asked, so that any of them answers each client. Default 1.

@@ -9,11 +9,15 @@ use crate::{
     http::{EndpointConfig, GuardConfig},
 };
 
-const EXAMPLES: &str =
-    "write http://127.0.0.1:8000/mcp, https://…, tcp://127.0.0.1:8000 or unix:/path/to/socket";
+const EXAMPLES: &str = "write http://127.0.0.1:8000/mcp, https://…, http+unix:/path/to/socket, tcp://127.0.0.1:8000 or unix:/path/to/socket";
 
-/// An address to listen at: `http://host:port/path`, `https://…`, `tcp://host:port` or `unix:/path`. With port 0 the
-/// system chooses a free port.
+const UNIX: &str = "unix:";
+const HTTP_UNIX: &str = "http+unix:";
+/// The port of `http` that URLs leave out.
+const HTTP_PORT: u16 = 80;
+
+/// An address to listen at: `http://host:port/path`, `https://…`, `tcp://host:port`, `unix:/path`, or `http+unix:/path` for HTTP
+/// on a Unix socket, where the path of the endpoint is `/mcp`. With port 0 the system chooses a free port.
 ///
 /// ```
 /// use gudgeon::transport::listen::Address;
@@ -42,6 +46,8 @@ pub(super) enum ListenAddress {
     },
     /// A Unix socket with one message per line.
     Unix(PathBuf),
+    /// A Unix socket with HTTP.
+    HttpUnix(PathBuf),
 }
 
 impl Address {
@@ -63,8 +69,14 @@ impl Address {
     pub fn is_loopback(&self) -> bool {
         match &self.place {
             ListenAddress::Http { host, .. } | ListenAddress::Tcp { host, .. } => is_loopback(host),
-            ListenAddress::Unix(_) => true,
+            ListenAddress::Unix(_) | ListenAddress::HttpUnix(_) => true,
         }
+    }
+
+    /// Returns the port that clients name although the address has none.
+    #[cfg(feature = "auth")]
+    pub(super) fn named_port(&self) -> Option<u16> {
+        matches!(self.place, ListenAddress::HttpUnix(_)).then_some(HTTP_PORT)
     }
 
     /// Returns the address with the port that the system chose.
@@ -76,6 +88,7 @@ impl Address {
             }
             ListenAddress::Tcp { host, .. } => format!("tcp://{host}:{port}"),
             ListenAddress::Unix(path) => format!("unix:{}", path.display()),
+            ListenAddress::HttpUnix(path) => format!("{HTTP_UNIX}{}", path.display()),
         }
     }
 }
@@ -90,12 +103,20 @@ impl FromStr for Address {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        if let Some(path) = text.strip_prefix("unix:") {
+        let http = text.strip_prefix(HTTP_UNIX);
+        if let Some(path) = http.or_else(|| text.strip_prefix(UNIX)) {
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() || path.contains('\0') {
-                return Err(misuse(text, "it has no socket path; write unix:/path/to/socket"));
+                let scheme = if http.is_some() { HTTP_UNIX } else { UNIX };
+                let fix = format!("it has no socket path; write {scheme}/path/to/socket");
+                return Err(misuse(text, &fix));
             }
-            return Ok(Self { place: ListenAddress::Unix(path.into()) });
+            return Ok(Self {
+                place: match http {
+                    Some(_) => ListenAddress::HttpUnix(path.into()),
+                    None => ListenAddress::Unix(path.into()),
+                },
+            });
         }
         let uri: Uri = text.parse().map_err(|_| misuse(text, EXAMPLES))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -118,7 +139,7 @@ impl FromStr for Address {
         let place = match scheme {
             "http" | "https" => {
                 let is_secure = scheme == "https";
-                let port = port.unwrap_or(if is_secure { 443 } else { 80 });
+                let port = port.unwrap_or(if is_secure { 443 } else { HTTP_PORT });
                 ListenAddress::Http { is_secure, host, port, path: path.to_owned() }
             }
             "ws" | "wss" => {
@@ -144,7 +165,7 @@ impl fmt::Display for Address {
             ListenAddress::Http { port, .. } | ListenAddress::Tcp { port, .. } => {
                 f.write_str(&self.url(*port, false))
             }
-            ListenAddress::Unix(_) => f.write_str(&self.url(0, false)),
+            ListenAddress::Unix(_) | ListenAddress::HttpUnix(_) => f.write_str(&self.url(0, false)),
         }
     }
 }

@@ -161,7 +161,7 @@ pub(crate) async fn open(
         },
         max_headers: options.max_headers,
         #[cfg(feature = "auth")]
-        port: socket.port(),
+        port: at.named_port().unwrap_or(socket.port()),
         max_message: options.max_message,
         grace: options.shutdown_grace,
         linger: LINGER.min(options.drain_delay),
@@ -446,13 +446,14 @@ impl Protocol {
             (ListenAddress::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
                 "{at} needs a certificate; set the option tls to its two files, or write http://"
             ))),
-            (ListenAddress::Http { .. }, None) => Ok(Self::Http),
+            (ListenAddress::Http { .. } | ListenAddress::HttpUnix(_), None) => Ok(Self::Http),
             (ListenAddress::Tcp { .. } | ListenAddress::Unix(_), None) => Ok(Self::Lines),
-            (ListenAddress::Tcp { .. } | ListenAddress::Unix(_), Some(_)) => {
-                Err(Error::misuse(format!(
-                    "{at} is not encrypted, but the option tls is set; write https://, or leave tls out"
-                )))
-            }
+            (
+                ListenAddress::Tcp { .. } | ListenAddress::Unix(_) | ListenAddress::HttpUnix(_),
+                Some(_),
+            ) => Err(Error::misuse(format!(
+                "{at} is not encrypted, but the option tls is set; write https://, or leave tls out"
+            ))),
         }
     }
 }

@@ -104,7 +104,9 @@ impl Socket {
                 };
                 bound.map(Self::Tcp).map_err(|error| explain(at, error))
             }
-            ListenAddress::Unix(path) => Self::bind_unix(at, path).await,
+            ListenAddress::Unix(path) | ListenAddress::HttpUnix(path) => {
+                Self::bind_unix(at, path).await
+            }
         }
     }
 
@@ -126,7 +128,7 @@ impl Socket {
 
     #[cfg(not(unix))]
     async fn bind_unix(_: &Address, _: &PathBuf) -> Result<Self, Error> {
-        Err(Error::misuse("this system has no Unix sockets; use tcp://"))
+        Err(Error::misuse("this system has no Unix sockets; use tcp:// or http://"))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -203,7 +205,7 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 
 fn explain(at: &Address, error: io::Error) -> Error {
     let hint = match (error.kind(), &at.place) {
-        (io::ErrorKind::AddrInUse, ListenAddress::Unix(_)) => {
+        (io::ErrorKind::AddrInUse, ListenAddress::Unix(_) | ListenAddress::HttpUnix(_)) => {
             "a server listens there already, or the file is not a socket; choose another path"
         }
         (

@@ -58,7 +58,7 @@ impl ProxyEnvironment {
         let own = match url.scheme() {
             Scheme::Http | Scheme::Ws => &self.http,
             Scheme::Https | Scheme::Wss => &self.https,
-            Scheme::Tcp | Scheme::Unix => return Ok(None),
+            Scheme::Tcp | Scheme::Unix | Scheme::HttpUnix => return Ok(None),
         };
         let is_set = |variable: &&Variable| !variable.value.trim().is_empty();
         let Some(variable) = own.iter().chain(&self.all).find(is_set) else { return Ok(None) };
