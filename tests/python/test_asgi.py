@@ -520,3 +520,25 @@ async def test_shutdown_cuts_off_what_outlasts_the_grace() -> None:
     assert (await host.next())["status"] == 503
     await host.done()
     assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "peer, server, expected",
+    [
+        (("127.0.0.1", 1), ("127.0.0.1", 8000), "192.0.2.1"),
+        (("192.0.2.9", 1), ("127.0.0.1", 8000), "192.0.2.9"),
+        (("testclient", 1), ("127.0.0.1", 8000), "testclient"),
+        (None, ("127.0.0.1", 8000), None),
+        (None, ("/run/shelf.sock", None), "192.0.2.1"),
+    ],
+)
+async def test_trusted_proxies_are_compared_with_the_scope_and_name_the_client(
+    peer: Any, server: Any, expected: str | None
+) -> None:
+    app = shelf()
+    clients = []
+    asgi = app.asgi(principal=lambda request: clients.append(request.client), trusted_proxies=["127.0.0.1", "unix"])
+    forwarded = [(b"forwarded", b"for=192.0.2.1")]
+    await answer(asgi, "add", {"a": 1, "b": 2}, headers=forwarded, client=peer, server=server)
+    assert clients == [expected]
+    await app.aclose()

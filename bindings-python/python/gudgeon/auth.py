@@ -191,7 +191,7 @@ class RequestInfo:
         method: The HTTP method, such as "POST"; "GET" for a WebSocket.
         path: The path as it stands in the request line, without the query.
         headers: Values by name, in any case; a header that came several times is joined by commas.
-        client: The address of the peer that connected, or None where the host does not know it.
+        client: The address of the client, which a trusted proxy may have named; None where the host does not know it.
         scope: The ASGI scope of the request, including the entries that the host's middleware added. Empty for a
             function in `Server(auth=…)`.
 

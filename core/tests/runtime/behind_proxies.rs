@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -28,6 +28,8 @@ use tokio_rustls::{
         pki_types::{ServerName, pem::PemObject},
     },
 };
+
+use tower_service::Service;
 
 use crate::support::memory;
 
@@ -214,6 +216,29 @@ async fn the_proxy_protocol_precedes_lines_as_well() {
     let count = stream.read(&mut answer).await.unwrap();
     let answer = String::from_utf8_lossy(&answer[..count]);
     assert!(answer.contains("-32700"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_service_finds_the_address_of_a_connection_in_the_request() {
+    let proxy: SocketAddr = "127.0.0.1:1".parse().unwrap();
+    let stranger: SocketAddr = "192.0.2.9:1".parse().unwrap();
+    for (peer, expected) in
+        [(Some(proxy), Some("192.0.2.1")), (Some(stranger), Some("192.0.2.9")), (None, None)]
+    {
+        let (server, seen) = server(&[PEER], false);
+        let mut request = http::Request::get("http://localhost/mcp")
+            .header("host", "localhost")
+            .header("authorization", "Bearer a")
+            .header("accept", "text/event-stream")
+            .header("forwarded", "for=192.0.2.1")
+            .body(String::new())
+            .unwrap();
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        server.into_service().call(request).await.unwrap();
+        assert_eq!(take(&seen), [expected.map(address)]);
+    }
 }
 
 #[test]

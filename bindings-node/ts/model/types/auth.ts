@@ -10,7 +10,7 @@ export interface RequestInfo {
   /** The path as it stands in the request line, without the query. */
   readonly path: string;
   readonly headers: Headers;
-  /** The address of the peer that connected; undefined where the host does not know it. */
+  /** The address of the client, which a trusted proxy may have named; undefined where the host does not know it. */
   readonly client: string | undefined;
 }
 
