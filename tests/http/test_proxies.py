@@ -15,8 +15,8 @@ import wire
 # `fetch` and tower do not know the address of a connection by themselves.
 knows_addresses = pytest.mark.only(*servers.NATIVE, "asgi", "node-http")
 native = pytest.mark.only(*servers.NATIVE)
-SESSIONS = 3
-PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+SLOW = {"name": "test_slow", "arguments": {"ms": 600_000}}
+BUSY = {"max_in_flight": 1, "keep_alive": 0.2}
 
 
 def v1(address):
@@ -28,32 +28,15 @@ def v2(address):
     return b"\r\n\r\n\0\r\nQUIT\n" + struct.pack("!BBH8sHH", 0x21, 0x11, 12, addresses, 56324, 443)
 
 
-def initialize(server, connection, headers):
-    """Opens a session; returns its id."""
-    capabilities = {"protocolVersion": speak.LATEST_LEGACY, "capabilities": {}, "clientInfo": speak.CLIENT}
-    speak.post(connection, server.path, speak.message("initialize", capabilities), headers)
-    return connection.response().header("mcp-session-id")
-
-
 def clients_are_told_apart(server, connect, headers_of):
-    """Returns whether the server tells two clients apart.
-
-    One opens a session, and the other as many as the server has room for. The client with the most sessions gives one
-    up. If both are the same one to the server, that is the oldest session, of the first client.
-    """
-
-    def open_session(address):
-        with connect(address) as connection:
-            return initialize(server, connection, headers_of(address))
-
-    first = open_session("192.0.2.1")
-    for _ in range(SESSIONS):
-        open_session("192.0.2.2")
-    headers = {"Mcp-Session-Id": first, "MCP-Protocol-Version": speak.LATEST_LEGACY, **headers_of("192.0.2.1")}
-    with connect("192.0.2.1") as connection:
-        speak.post(connection, server.path, PING, headers)
-        status = connection.response().status
-    assert status in (200, 404)
+    """Returns whether the server tells two clients apart: one has all calls in flight, and the other has a share."""
+    with connect("192.0.2.1") as busy, connect("192.0.2.2") as other:
+        speak.send_modern(busy, server, "tools/call", SLOW, headers=headers_of("192.0.2.1"))
+        # A comment has come, so the call runs.
+        assert busy.head().status == 200
+        headers = headers_of("192.0.2.2")
+        status = speak.call_modern(server, "test_simple_text", connection=other, headers=headers).status
+    assert status in (200, 503)
     return status == 200
 
 
@@ -65,7 +48,7 @@ def forwarded(address):
 @knows_addresses
 @pytest.mark.parametrize("trusted, expected", [(["127.0.0.0/8"], True), (["192.0.2.0/24"], False), (None, False)])
 def test_the_client_is_the_one_that_a_trusted_proxy_names(start, trusted, expected):
-    server = start(max_sessions=SESSIONS, **({"trusted_proxies": trusted} if trusted else {}))
+    server = start(**BUSY, **({"trusted_proxies": trusted} if trusted else {}))
     assert clients_are_told_apart(server, lambda _: server.connect(), forwarded) is expected
 
 
@@ -91,7 +74,7 @@ def test_forged_headers_change_nothing(server, header):
 @native
 @pytest.mark.parametrize("header", [v1, v2])
 def test_the_proxy_protocol_names_the_client_before_tls(start, certificate, header):
-    server = start(max_sessions=SESSIONS, tls=certificate, trusted_proxies=["127.0.0.1"], proxy_protocol=True)
+    server = start(**BUSY, tls=certificate, trusted_proxies=["127.0.0.1"], proxy_protocol=True)
     context = ssl.create_default_context(cafile=certificate[0])
 
     def connect(address):

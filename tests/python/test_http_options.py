@@ -70,7 +70,9 @@ def test_an_option_that_can_match_nothing_is_named_when_the_asgi_app_is_made(opt
         Server("shelf").asgi(**options)
 
 
-@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout", "proxy_protocol", "drain_delay"])
+@pytest.mark.parametrize(
+    "option", ["tls", "max_headers", "header_timeout", "idle_timeout", "proxy_protocol", "drain_delay"]
+)
 def test_what_is_about_connections_is_the_hosts(option: str) -> None:
     with pytest.raises(TypeError, match=f"{option}.*ASGI server"):
         Server("shelf").asgi(**{option: 1})

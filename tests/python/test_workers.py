@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 from eventually import eventually
 from worker_client import WorkerClient
 

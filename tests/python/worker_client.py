@@ -17,7 +17,11 @@ class WorkerClient:
         self._url = urlsplit(url)
         self._headers = dict(HEADERS)
         self._ids = iter(range(10**9))
-        params = {"protocolVersion": revision, "capabilities": CAPABILITIES, "clientInfo": {"name": "c", "version": "1"}}
+        params = {
+            "protocolVersion": revision,
+            "capabilities": CAPABILITIES,
+            "clientInfo": {"name": "c", "version": "1"},
+        }
         connection, response = self._open("POST", self._message("initialize", params))
         assert response.status == 200, response.read()
         assert json.loads(response.read())["result"]["protocolVersion"] == revision

@@ -186,16 +186,36 @@ fn width(address: IpAddr) -> u32 {
 }
 
 impl Forwarded {
-    /// Reads the headers of a request that a trusted proxy sent. `Forwarded` takes precedence over `X-Forwarded-*`.
+    /// Reads the headers of a request that a trusted proxy sent. Of a request with `Forwarded` and
+    /// `X-Forwarded-*` only what both say counts: a proxy may write one of them and pass on what a client wrote into the other.
     ///
     /// Addresses are read from the right, because each proxy adds one there: the first that is not a trusted proxy is the
     /// client. An entry that has no address ends the search, and the client is then the last address that was read.
     pub(super) fn read(headers: &HeaderMap, peer: Peer, trusted: &TrustedProxies) -> Self {
-        let forwarded = Self { client: peer.address(), target: ForwardedTarget::default() };
-        match headers.contains_key(header::FORWARDED) {
-            true => forwarded.read_standard(headers, trusted),
-            false => forwarded.read_x_headers(headers, trusted),
-        }
+        let unread = || Self { client: None, target: ForwardedTarget::default() };
+        let others = [X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO];
+        let has_others = others.iter().any(|name| headers.contains_key(name));
+        let read = match headers.contains_key(header::FORWARDED) {
+            true if has_others => {
+                let standard = unread().read_standard(headers, trusted);
+                standard.confirmed_by(unread().read_x_headers(headers, trusted))
+            }
+            true => unread().read_standard(headers, trusted),
+            false => unread().read_x_headers(headers, trusted),
+        };
+        Self { client: read.client.or_else(|| peer.address()), ..read }
+    }
+
+    /// Returns what both say.
+    fn confirmed_by(self, other: Self) -> Self {
+        let target = ForwardedTarget {
+            host: self.target.host.filter(|host| other.target.host.as_ref() == Some(host)),
+            is_encrypted: self
+                .target
+                .is_encrypted
+                .filter(|is_encrypted| other.target.is_encrypted == Some(*is_encrypted)),
+        };
+        Self { client: self.client.filter(|client| other.client == Some(*client)), target }
     }
 
     fn read_standard(mut self, headers: &HeaderMap, trusted: &TrustedProxies) -> Self {

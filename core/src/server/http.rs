@@ -93,8 +93,6 @@ pub struct HttpOptions {
     pub session_idle: Duration,
     /// The time within which more of a request body must arrive, or of a message on tcp:// and unix:. Default: 60 s.
     pub body_timeout: Duration,
-    /// The time after which an idle session ends. Default: 30 min.
-    pub session_idle: Duration,
     /// The time after which an idle stream sends a keep-alive comment. Default: 15 s.
     pub keep_alive: Duration,
     /// If true, streams of sessions can be resumed. Default: true.

@@ -100,22 +100,18 @@ fn a_program_on_a_unix_socket_is_trusted_by_name() {
 #[test]
 fn clients_behind_a_proxy_have_shares_of_their_own() {
     let guard = GuardConfig { trusted_proxies: vec!["10.0.0.1".into()], ..GuardConfig::default() };
-    let config = EndpointConfig { guard, max_sessions: 3, ..EndpointConfig::default() };
-    for (peer, survivor) in [(PROXY, 200), (STRANGER, 404)] {
+    let config = EndpointConfig { guard, max_in_flight: 2, ..EndpointConfig::default() };
+    for (peer, status) in [(PROXY, None), (STRANGER, Some(503))] {
         let mut visitor = Visitor::new(fixture::components(), config.clone());
         visitor.remote = Some(peer);
-        let open = |visitor: &mut Visitor, client: &str| {
-            let initialize = crate::support::request::initialize("2025-11-25");
-            let request = Request::post(initialize).header("forwarded", &format!("for={client}"));
-            visitor.ask(&request).header("mcp-session-id").to_owned()
+        let mut call = |client: &str| {
+            let wait = json!({"name": "wait", "arguments": {}});
+            let request = Request::modern("tools/call", wait);
+            let id = visitor.request(&request.header("forwarded", &format!("for={client}")));
+            visitor.replies.get(&id).map(|reply| reply.status)
         };
-        let first = open(&mut visitor, "192.0.2.1");
-        for _ in 0..3 {
-            open(&mut visitor, "192.0.2.2");
-        }
-        // The client with the most sessions gave one up, or, if all are one client, the oldest one ended.
-        let ping =
-            Request::of_session(&first, &crate::support::request::message("ping", json!({})));
-        assert_eq!(visitor.ask(&ping).status, survivor, "{peer}");
+        assert_eq!([call("192.0.2.1"), call("192.0.2.1")], [None, None]);
+        // Another client still has a share, if it is known to be another one.
+        assert_eq!(call("192.0.2.2"), status, "{peer}");
     }
 }

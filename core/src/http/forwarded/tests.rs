@@ -187,14 +187,22 @@ fn host_and_scheme_are_those_of_the_nearest_proxy() {
     let x = |host, proto| target(&[(X_FORWARDED_HOST, host), (X_FORWARDED_PROTO, proto)]);
     assert_eq!(x("evil.example, a.example", "http, https"), some("a.example", Some(true)));
     assert_eq!(x("a.example", "wss"), some("a.example", Some(true)));
-    let both = [
-        (header::FORWARDED, "for=192.0.2.1"),
-        (X_FORWARDED_FOR, "192.0.2.2"),
-        (X_FORWARDED_HOST, "evil.example"),
-        (X_FORWARDED_PROTO, "https"),
-    ];
-    assert_eq!(target(&both), (None, None), "Forwarded takes precedence");
-    assert_eq!(read(&both).client.unwrap().to_string(), "192.0.2.1");
+}
+
+#[test]
+fn of_two_kinds_of_headers_only_what_both_say_counts() {
+    let proxies_own = [(X_FORWARDED_FOR, "192.0.2.2"), (X_FORWARDED_PROTO, "https")];
+    let with = |standard| {
+        let mut headers = vec![(header::FORWARDED, standard)];
+        headers.extend(proxies_own.clone());
+        let client = read(&headers).client.unwrap().to_string();
+        (client, target(&headers))
+    };
+    let proxy = read(&[]).client.unwrap().to_string();
+    assert_eq!(with("for=192.0.2.1;host=evil.example"), (proxy.clone(), (None, None)));
+    assert_eq!(with("for=192.0.2.2;host=evil.example"), ("192.0.2.2".into(), (None, None)));
+    assert_eq!(with("for=192.0.2.2;proto=https"), ("192.0.2.2".into(), (None, Some(true))));
+    assert_eq!(with("nonsense"), (proxy, (None, None)));
 }
 
 proptest! {
