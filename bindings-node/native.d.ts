@@ -172,11 +172,11 @@ export declare class NativeMounted {
   probeBeforeStart(method: string, target: string): NativePart | null
   /**
    * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-   * `remote` is the client's address. `arrival` is needed if callers have to be authenticated.
+   * `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated.
    * Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
    * `refuse` with the same number.
    */
-  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, remote?: string | undefined | null, arrival?: NativeArrival | undefined | null): NativePart | null
+  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, peer?: string | undefined | null, arrival?: NativeArrival | undefined | null): NativePart | null
   /**
    * Authenticates the sender of a request whose head was admitted. Returns, or resolves to, the response if the sender is
    * refused, and null otherwise.
