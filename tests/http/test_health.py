@@ -10,7 +10,10 @@ from servers import NATIVE
 @pytest.fixture
 def probed(start, kind):
     """A server, and the prefix of the two paths."""
-    return start(health="/healthz", ready="/readyz"), "" if kind in NATIVE else "/mcp"
+    server, prefix = start(health="/healthz", ready="/readyz"), "" if kind in NATIVE else "/mcp"
+    # The first request starts a mounted server of Node, which is not ready before.
+    speak.serves(server)
+    return server, prefix
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
