@@ -71,6 +71,7 @@ class Session {
 
 async function* messages(response) {
   assert.equal(response.statusCode, 200);
+  response.on("error", () => {}); // The end of the workers cuts an open stream.
   for await (const line of createInterface(response)) {
     const text = line.startsWith("data:") ? line.slice(5) : response.headers["content-type"] === "application/json" ? line : "";
     if (text.trim()) yield JSON.parse(text);
