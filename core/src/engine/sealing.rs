@@ -78,8 +78,9 @@ impl Sealing {
 
     /// Returns a number that other processes, and earlier ones, do not have.
     pub(crate) fn process(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = derive(&self.start.seed, "process", 0);
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        let mut number = [0; 8];
+        number.copy_from_slice(&derive(&self.start.seed, "process", 0)[..8]);
+        u64::from_le_bytes(number)
     }
 
     /// Returns a unique name that can't be guessed.

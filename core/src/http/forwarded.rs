@@ -198,7 +198,7 @@ impl Forwarded {
         let read = match headers.contains_key(header::FORWARDED) {
             true if has_others => {
                 let standard = unread().read_standard(headers, trusted);
-                standard.confirmed_by(unread().read_x_headers(headers, trusted))
+                standard.confirmed_by(&unread().read_x_headers(headers, trusted))
             }
             true => unread().read_standard(headers, trusted),
             false => unread().read_x_headers(headers, trusted),
@@ -207,7 +207,7 @@ impl Forwarded {
     }
 
     /// Returns what both say.
-    fn confirmed_by(self, other: Self) -> Self {
+    fn confirmed_by(self, other: &Self) -> Self {
         let target = ForwardedTarget {
             host: self.target.host.filter(|host| other.target.host.as_ref() == Some(host)),
             is_encrypted: self

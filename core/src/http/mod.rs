@@ -488,10 +488,10 @@ impl Endpoint {
         let Some(mut session) = self.sessions.take(number) else { return };
         let mut pump = Pump { now, engine: &mut self.engine, facts };
         let mut sent: Vec<(Option<u64>, OutgoingFrame)> = Vec::new();
-        let mut send = |to, frame| sent.push((to, frame));
+        let mut emit = |to, frame| sent.push((to, frame));
         match input {
-            Some(input) => session.peer.handle(&mut pump, stream, input, send),
-            None => session.peer.drain(&mut pump, stream, &mut send),
+            Some(input) => session.peer.handle(&mut pump, stream, input, emit),
+            None => session.peer.drain(&mut pump, stream, &mut emit),
         }
         for (to, frame) in sent {
             self.deliver_in_session(now, &mut session, to, frame);

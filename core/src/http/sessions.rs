@@ -60,8 +60,6 @@ pub(super) struct Session {
     owner: Option<String>,
     /// The client that it is counted for.
     client: Option<ClientKey>,
-    /// True if its id is in the table.
-    has_entry: bool,
     /// True if its id says all that there is of it while it is at rest.
     is_whole: bool,
     /// True if it was restored from its id.
@@ -155,11 +153,11 @@ impl Sessions {
 
     /// Removes the sessions at rest that were not touched since this time; all of them for `None`.
     pub(super) fn drop_resting(&mut self, since: Option<Instant>) {
-        let is_over = |session: &&Box<Session>| {
+        let is_over = |session: &Session| {
             since.is_none_or(|since| session.touched < since) && session.is_at_rest()
         };
-        let over: Vec<_> =
-            self.by_number.values().filter(is_over).map(|session| session.number).collect();
+        let over = self.by_number.values().filter(|session| is_over(session));
+        let over: Vec<_> = over.map(|session| session.number).collect();
         for number in over {
             self.remove(number);
         }
@@ -214,12 +212,12 @@ impl Sessions {
         self.next += 1;
         let client = facts.client_key();
         self.shares.add(client);
+        self.numbers.insert(Arc::clone(&id.text), number);
         Box::new(Session {
             number,
             id: id.text,
             owner: facts.principal.as_deref().map(Principal::identity),
             client,
-            has_entry: false,
             is_whole: id.is_whole,
             is_restored: false,
             missed: Vec::new(),
@@ -298,11 +296,7 @@ impl Sessions {
         self.by_number.remove(&number)
     }
 
-    pub(super) fn put(&mut self, mut session: Box<Session>) {
-        // Sessions are put back after each request.
-        if !std::mem::replace(&mut session.has_entry, true) {
-            self.numbers.insert(Arc::clone(&session.id), session.number);
-        }
+    pub(super) fn put(&mut self, session: Box<Session>) {
         self.by_number.insert(session.number, session);
     }
 

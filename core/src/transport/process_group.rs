@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -132,7 +133,8 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     }
     let found = fs::symlink_metadata(folder)?;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();
-    match found.is_dir() && is_own && found.permissions().mode() & 0o077 == 0 {
+    let is_private = found.permissions().mode() & 0o777 == 0o700;
+    match found.is_dir() && is_own && is_private {
         true => Ok(()),
         false => Err(io::Error::other(format!(
             "{} must be a folder that only its owner, this user, may enter",
@@ -143,7 +145,8 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
 
 /// Returns the name of a folder for this text.
 pub(crate) fn short_name(text: &str) -> String {
-    Sha256::digest(text)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let digest = Sha256::digest(text);
+    BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
 }
 
 fn sockets(folder: &Path) -> Vec<PathBuf> {

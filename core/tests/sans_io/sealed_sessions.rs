@@ -107,7 +107,7 @@ fn an_id_that_this_server_did_not_make_for_this_caller_is_unknown() {
         process_of(components, 1, 50 * YEAR)
     };
     let mut of_other_key = with_other(|facts| {
-        facts.request_state_keys = vec![b"another key, which is long too".to_vec()]
+        facts.request_state_keys = vec![b"another key, which is long too".to_vec()];
     });
     of_other_key.refuses(&ping(&session), 404, -32600);
     let mut of_other_name = with_other(|facts| facts.info.name = "another".into());

@@ -30,7 +30,7 @@ fn at(revision: &str, method: &str, params: Value) -> Request {
     Request::post(message(method, params)).header("mcp-protocol-version", revision)
 }
 
-fn call(revision: &str, tool: &str, arguments: Value) -> Request {
+fn call(revision: &str, tool: &str, arguments: &Value) -> Request {
     let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}});
     at(revision, "tools/call", params)
 }
@@ -51,7 +51,7 @@ fn requests_are_served_without_an_id() {
         visitor.accepts(&Request::post(initialized).header("mcp-protocol-version", revision));
         visitor.serves(&at(revision, "ping", json!({})));
         visitor.serves(&at(revision, "tools/list", json!({})));
-        let result = visitor.serves(&call(revision, "add", json!({"a": 1, "b": 2})));
+        let result = visitor.serves(&call(revision, "add", &json!({"a": 1, "b": 2})));
         assert_eq!(result["content"][0]["text"], "3", "{result}");
     }
     // A client that sends no version, and one that made up an id.
@@ -88,7 +88,7 @@ fn what_needs_a_session_is_refused_by_name() {
 #[test]
 fn a_call_sends_progress_and_neither_questions_nor_log_messages() {
     let mut visitor = visitor();
-    let id = visitor.request(&call("2025-06-18", "wait", json!({})));
+    let id = visitor.request(&call("2025-06-18", "wait", &json!({})));
     let run = visitor.runs[0].id;
     assert!(!visitor.runs[0].context.has_session());
     let progress = Progress { progress: 1.0, total: None, message: None };

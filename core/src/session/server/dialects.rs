@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Admitted, ClientIdentity, Handshake, LogPolicy, ServerSession};
+use super::{Admitted, ClientIdentity, Handshake, Lifetime, LogPolicy, ServerSession};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Dialect, InitializeRequest, Method, MethodName, Params, Revision},
@@ -16,8 +16,9 @@ impl ServerSession {
         if !is_spoken || wire::has_envelope(params) {
             return None;
         }
-        let began_so =
-            self.stands_alone || self.handshake.is_in(Dialect::V0_7) || self.handshake.is_expired();
+        let began_so = self.stands_alone()
+            || self.handshake.is_in(Dialect::V0_7)
+            || self.handshake.is_expired();
         let is_dialect =
             wire::is_semantic(name, params) || began_so && name != Method::Initialize.as_str();
         is_dialect.then(|| Wire::spelled(Revision::V2024_11_05, Some(Dialect::V0_7)))
@@ -28,7 +29,7 @@ impl ServerSession {
     pub(super) fn admit_dialect(&self, wire: &'static Wire, name: &str) -> Result<Admitted, Fault> {
         let is_initialize = name == Method::Initialize.as_str();
         let client = match &self.handshake {
-            _ if self.stands_alone => Arc::default(),
+            _ if self.stands_alone() => Arc::default(),
             Handshake::Open { .. } if is_initialize => {
                 let message = "initialize was already sent on this connection";
                 return Err(Fault::invalid_request(message));
@@ -48,9 +49,13 @@ impl ServerSession {
         Ok(Admitted { wire, client, log, progress_token: None, meta: None })
     }
 
+    fn stands_alone(&self) -> bool {
+        self.lifetime == Lifetime::OneDialectRequest
+    }
+
     /// Opens the session, unless the request is stateless.
     pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &InitializeRequest) {
-        if !self.stands_alone {
+        if !self.stands_alone() {
             let (info, capabilities) =
                 (initialize.client_info.clone(), initialize.capabilities.clone());
             self.handshake.open_as(wire, ClientIdentity::new(info, capabilities));

@@ -46,6 +46,17 @@ use crate::{
     wire::{McpHeaders, Wire},
 };
 
+/// The time that a session lasts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Lifetime {
+    /// It lasts as long as its connection, or as its client uses it over HTTP.
+    Connection,
+    /// A single HTTP request in a dialect without HTTP sessions.
+    OneDialectRequest,
+    /// A single HTTP request of a server that keeps no sessions.
+    OneRequest,
+}
+
 /// The state machine of a server session.
 #[derive(Debug)]
 pub struct ServerSession {
@@ -53,10 +64,7 @@ pub struct ServerSession {
     handshake: Handshake,
     /// The MCP headers, if the session serves a single HTTP request; empty once its message was read.
     mcp_headers: Option<McpHeaders>,
-    /// `true` if the session serves a single HTTP request in a dialect without HTTP sessions.
-    stands_alone: bool,
-    /// `true` if the session serves a single HTTP request of a server that keeps no sessions.
-    is_sessionless: bool,
+    lifetime: Lifetime,
     /// The revision that the peer used last, for errors that belong to no request.
     spoken: &'static Wire,
     pending: Pending<Inbound>,
@@ -84,8 +92,7 @@ impl ServerSession {
             config,
             handshake: Handshake::Awaiting,
             mcp_headers: None,
-            stands_alone: false,
-            is_sessionless: false,
+            lifetime: Lifetime::Connection,
             spoken: Wire::for_revision(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
@@ -113,7 +120,7 @@ impl ServerSession {
 
     /// Creates a session for a single HTTP request in a dialect without HTTP sessions.
     pub fn for_dialect(config: Arc<SessionConfig>) -> Self {
-        Self { stands_alone: true, ..Self::new(config) }
+        Self { lifetime: Lifetime::OneDialectRequest, ..Self::new(config) }
     }
 
     /// Returns the revision negotiated by `initialize`.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ClientIdentity, ServerSession, SessionConfig, legacy::Handshake, requests::LogPolicy};
+use super::{
+    ClientIdentity, Lifetime, ServerSession, SessionConfig, legacy::Handshake, requests::LogPolicy,
+};
 use crate::{
     error::{Fault, FaultKind, option_name},
     protocol::{Era, Request, Response},
@@ -13,7 +15,7 @@ impl ServerSession {
     /// Creates a session for a single request, of which nothing is known but the revision that its client speaks; `None` for
     /// `initialize`.
     pub fn without_session(config: Arc<SessionConfig>, spoken: Option<&'static Wire>) -> Self {
-        let mut session = Self { is_sessionless: true, ..Self::new(config) };
+        let mut session = Self { lifetime: Lifetime::OneRequest, ..Self::new(config) };
         if let Some(wire) = spoken.and_then(|spoken| session.legacy_wire(spoken)) {
             session.handshake = Handshake::restored(wire, ClientIdentity::default());
             session.spoken = wire;
@@ -32,7 +34,7 @@ impl ServerSession {
 
     /// Returns whether the session serves a single request and then ends.
     pub(crate) fn is_sessionless(&self) -> bool {
-        self.is_sessionless
+        self.lifetime == Lifetime::OneRequest
     }
 
     /// Errors if a request changes the session, and there is none.
@@ -41,7 +43,7 @@ impl ServerSession {
             request,
             Request::Subscribe { .. } | Request::Unsubscribe { .. } | Request::SetLevel { .. }
         );
-        if !self.is_sessionless || !changes {
+        if !self.is_sessionless() || !changes {
             return Ok(());
         }
         let message = format!(
@@ -54,7 +56,7 @@ impl ServerSession {
 
     /// Returns the log messages that a request may send: without a session the client was not told that there are any.
     pub(super) fn log_policy(&self, policy: LogPolicy) -> LogPolicy {
-        match self.is_sessionless {
+        match self.is_sessionless() {
             true => LogPolicy::Request(None),
             false => policy,
         }
@@ -63,11 +65,12 @@ impl ServerSession {
     /// Leaves out of the answer to `initialize` what only a session could do.
     pub(super) fn without_changes(&self, response: Response) -> Response {
         match response {
-            Response::Description(mut server) if self.is_sessionless => {
+            Response::Description(mut server) if self.is_sessionless() => {
                 let description = Arc::make_mut(&mut server);
                 let capabilities = &mut description.capabilities;
-                for list in [&mut capabilities.tools, &mut capabilities.prompts] {
-                    list.iter_mut().for_each(|list| list.list_changed = None);
+                let lists = [&mut capabilities.tools, &mut capabilities.prompts];
+                for list in lists.into_iter().flatten() {
+                    list.list_changed = None;
                 }
                 if let Some(resources) = &mut capabilities.resources {
                     (resources.list_changed, resources.subscribe) = (None, None);
