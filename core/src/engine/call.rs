@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     id::{CallId, Origin, PeerId, RunId, Ticket},
-    state::{Running, State},
+    state::{Routed, Running, State},
 };
 use crate::{protocol::ClientKey, session::InboundKey};
 
@@ -100,10 +100,11 @@ impl CallTable {
         self.calls.get(&id)?.state.running()
     }
 
-    /// Returns the handlers that run, in no order.
-    pub(super) fn all_running(&self) -> impl Iterator<Item = &Running> {
+    /// Returns the names of the components and routes whose handlers run, in no order.
+    pub(super) fn all_running(&self) -> impl Iterator<Item = String> {
         self.calls.values().filter_map(|call| match &call.state {
-            State::Running(running) => Some(running),
+            State::Running(running) => Some(running.result_builder.place()),
+            State::Routed(Routed { route, .. }) => Some(route.place()),
             _ => None,
         })
     }
@@ -280,7 +281,7 @@ impl Call {
                 let asking = usize::from(running.is_asking());
                 Load { requests: 1, asking, bytes, ..Load::default() }
             }
-            State::AwaitingHost(..) | State::Joined(_) | State::Queued(_) => {
+            State::AwaitingHost(..) | State::Joined(_) | State::Queued(_) | State::Routed(_) => {
                 Load { requests: 1, bytes, ..Load::default() }
             }
         }

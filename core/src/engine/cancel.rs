@@ -22,6 +22,7 @@ impl Engine {
         match call.state {
             State::AwaitingHost(ticket, _) => self.cancel_host(ticket),
             State::Notified(notified) => self.stop(notified.run),
+            State::Routed(routed) => self.stop(routed.run),
             State::Joined(joined) => {
                 self.calls.update_running(joined.leader, |running| {
                     running.joined.retain(|call| *call != id);

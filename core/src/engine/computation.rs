@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+use http::Response;
+
 use super::{
     CallEvent, Delivery, Engine,
     dispatch::{DispatchJob, Dispatched},
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::{
     protocol::Raw,
-    router::{Failure, Reply, Resolution, ResultBuilder},
+    router::{Failure, Reply, Resolution, ResultBuilder, Route},
     session::asking::{AskId, ReceivedAnswer},
 };
 
@@ -27,6 +29,8 @@ enum Kind {
     Dispatch(Ticket, DispatchJob),
     /// The conversion of a handler's reply into the answer.
     Resolve(RunId, ResultBuilder, Reply),
+    /// The conversion of the reply of a route's handler into the response.
+    Respond(RunId, Reply),
     /// The check of a client's answer to a question.
     CheckAnswer(CallId, AskId, ReceivedAnswer),
 }
@@ -39,6 +43,7 @@ pub struct Computed(Outcome);
 enum Outcome {
     Dispatched(Ticket, Dispatched),
     Resolved(RunId, Result<Resolution, Failure>),
+    Responded(RunId, Result<Response<Vec<u8>>, Failure>),
     AnswerChecked(CallId, AskId, Result<Raw, String>),
 }
 
@@ -48,6 +53,7 @@ impl Computation {
         Box::new(Computed(match self.0 {
             Kind::Dispatch(ticket, job) => Outcome::Dispatched(ticket, job.run()),
             Kind::Resolve(run, builder, reply) => Outcome::Resolved(run, builder.resolve(reply)),
+            Kind::Respond(run, reply) => Outcome::Responded(run, Route::response(reply)),
             Kind::CheckAnswer(call, ask, answer) => {
                 Outcome::AnswerChecked(call, ask, answer.check())
             }
@@ -60,12 +66,16 @@ impl Computation {
         Self(Kind::Dispatch(ticket, job))
     }
 
+    pub(super) fn respond(run: RunId, reply: Reply) -> Self {
+        Self(Kind::Respond(run, reply))
+    }
+
     /// Returns the ticket under which the request waits, if this is a dispatch.
     #[doc(hidden)] // For tests.
     pub fn ticket(&self) -> Option<Ticket> {
         match self.0 {
             Kind::Dispatch(ticket, _) => Some(ticket),
-            Kind::Resolve(..) | Kind::CheckAnswer(..) => None,
+            Kind::Resolve(..) | Kind::Respond(..) | Kind::CheckAnswer(..) => None,
         }
     }
 
@@ -73,7 +83,7 @@ impl Computation {
     #[doc(hidden)] // For tests.
     pub fn resolves(&self) -> Option<RunId> {
         match self.0 {
-            Kind::Resolve(run, ..) => Some(run),
+            Kind::Resolve(run, ..) | Kind::Respond(run, ..) => Some(run),
             Kind::Dispatch(..) | Kind::CheckAnswer(..) => None,
         }
     }
@@ -90,6 +100,7 @@ impl Engine {
                 let call = self.calls.call_of(run)?;
                 self.finish(now, call, run, outcome.map(Finished::Resolved))
             }
+            Outcome::Responded(run, outcome) => self.respond(run, outcome),
             Outcome::AnswerChecked(call, ask, checked) => {
                 let origin = self.calls.get(call)?.origin(call);
                 let event = self.answer_checked(now, call, ask, checked);

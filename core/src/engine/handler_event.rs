@@ -84,6 +84,9 @@ impl Engine {
             return None;
         };
         let event = match event {
+            HandlerEvent::Done(outcome) if self.is_route(call) => {
+                return self.route_done(run, outcome);
+            }
             HandlerEvent::Done(Ok(reply)) => {
                 let reply = self.resolve_outside(call, run, reply)?;
                 return self.finish(now, call, run, Ok(Finished::Reply(reply)));
@@ -210,7 +213,9 @@ impl Engine {
                 }
                 Queued::Start(_) => return None,
             },
-            State::AwaitingHost(..) | State::Joined(_) | State::Notified(_) => return None,
+            State::AwaitingHost(..) | State::Joined(_) | State::Notified(_) | State::Routed(_) => {
+                return None;
+            }
         };
         running.slot = None;
         Some((origin, running))
@@ -245,10 +250,9 @@ impl Engine {
         }
     }
 
-    /// Returns the names of the components whose handlers run, at most [`MAX_NAMES`].
+    /// Returns the names of the components and routes whose handlers run, at most [`MAX_NAMES`].
     pub(crate) fn running(&self) -> Vec<String> {
-        let names: BTreeSet<String> =
-            self.calls.all_running().map(|running| running.result_builder.place()).collect();
+        let names: BTreeSet<String> = self.calls.all_running().collect();
         names.into_iter().take(MAX_NAMES).collect()
     }
 
@@ -263,15 +267,20 @@ impl Engine {
 
     pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
         let failure = failure.checked();
-        self.references = self.references.wrapping_add(1);
         let reference = match &failure {
-            Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
+            Failure::Exception { .. } => self.next_reference(),
             _ => String::new(),
         };
         let (fault, report) =
             result_builder.fault(failure, self.components.server.debug, &reference);
         self.effects.extend(report.map(|report| Effect::Report(report.text)));
         fault
+    }
+
+    /// Returns a name for one failure, which the client and the log get.
+    pub(super) fn next_reference(&mut self) -> String {
+        self.references = self.references.wrapping_add(1);
+        format!("{}-{:x}", self.sealing.tag(), self.references)
     }
 
     /// Reports keys in a result's `_meta` that the specification does not allow, once each.

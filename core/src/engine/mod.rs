@@ -21,6 +21,7 @@ pub mod request_state;
 mod requests;
 mod returned_questions;
 mod rounds;
+mod routes;
 mod sealing;
 mod state;
 mod subscribed;

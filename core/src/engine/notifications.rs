@@ -18,6 +18,9 @@ use crate::{
     wire,
 };
 
+const NO_CLIENT: &str =
+    "a route has no client that could be asked: ask in a tool, a resource or a prompt";
+
 impl Engine {
     /// Returns whether a handler is registered for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
@@ -59,7 +62,7 @@ impl Engine {
         Some(origin.deliver(CallEvent::NotificationDone))
     }
 
-    /// Errors if the handler of a notification asks a question that only results can carry.
+    /// Errors if the handler of a notification asks a question that only results can carry, or a route's handler asks one.
     pub(super) fn check_notified(&self, call: CallId, method: Method) -> Result<(), Fault> {
         match self.calls.get(call).map(|call| &call.state) {
             Some(State::Notified(notified)) if asking::travels_inside(method, notified.wire) => {
@@ -72,6 +75,7 @@ impl Engine {
                     ),
                 ))
             }
+            Some(State::Routed(_)) => Err(Fault::new(FaultKind::Handler, NO_CLIENT)),
             _ => Ok(()),
         }
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Request},
-    router::{Failure, Handler, Job, MiddlewareFrame, ResultBuilder},
+    router::{Failure, Handler, Job, MiddlewareFrame, ResultBuilder, Route},
     session::{
         asking::{Answers, AskId, Journal},
         server::{self as session, CallContext},
@@ -40,6 +40,8 @@ pub(super) enum State {
     Suspended(Box<Suspended>),
     /// A notification, whose handler runs.
     Notified(Box<Notified>),
+    /// An HTTP request for a route of the program, whose handler runs.
+    Routed(Routed),
 }
 
 /// The reply that a call waits for, with the data that it needs to continue.
@@ -182,6 +184,13 @@ pub(super) struct Round {
     pub(super) weight: usize,
 }
 
+/// The handler of a route.
+#[derive(Debug)]
+pub(super) struct Routed {
+    pub(super) run: RunId,
+    pub(super) route: Arc<Route>,
+}
+
 /// The handler of a notification. It has no answer, and may ask.
 #[derive(Debug)]
 pub(super) struct Notified {
@@ -206,7 +215,7 @@ impl State {
                 }
                 Queued::Start(_) => None,
             },
-            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
+            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) | Self::Routed(_) => None,
         }
     }
 
@@ -220,7 +229,7 @@ impl State {
                 }
                 Queued::Start(_) => None,
             },
-            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) => None,
+            Self::AwaitingHost(..) | Self::Joined(_) | Self::Notified(_) | Self::Routed(_) => None,
         }
     }
 

@@ -26,6 +26,7 @@ use super::{
     probes::{Probes, Readiness},
     refusal::forbidden,
     reply::{self, Accepts},
+    routes::{self, RouteTarget},
 };
 #[cfg(feature = "auth")]
 use crate::auth::authorization_server::{
@@ -35,6 +36,7 @@ use crate::auth::authorization_server::{
 use crate::{
     error::{Error, Fault},
     protocol::{ClientKey, Dialect, Frame, Message, Method, Principal, Revision},
+    router::Routes,
     session::server::{HttpFacts, MissingScopes, SessionConfig},
     wire::{self, McpHeaders, Wire},
 };
@@ -55,6 +57,7 @@ pub(super) struct Rules {
     dialects: Vec<Dialect>,
     has_sessions: bool,
     probes: Probes,
+    routes: Arc<Routes>,
     /// `true` once the shutdown has begun. It is not part of the state behind the lock, so that probes need none.
     is_draining: AtomicBool,
     #[cfg(feature = "auth")]
@@ -93,11 +96,11 @@ pub(super) struct RequestHead {
     pub(super) expires: Option<Instant>,
     /// Set if the sender has to be authenticated.
     #[cfg(feature = "auth")]
-    unauthenticated: Option<Box<Unauthenticated>>,
+    pub(super) unauthenticated: Option<Box<Unauthenticated>>,
 }
 
 #[derive(Debug)]
-enum Target {
+pub(super) enum Target {
     Post,
     Get,
     Delete,
@@ -107,6 +110,7 @@ enum Target {
     PostLegacySse {
         session: Option<String>,
     },
+    Route(Box<RouteTarget>),
     /// The MCP headers contradict each other. The refusal names the request, which is in the body.
     InvalidHeaders(Fault),
     /// A resource of the OAuth proxy, for which the sender needs no token.
@@ -115,7 +119,11 @@ enum Target {
 }
 
 impl Admission {
-    pub(super) fn new(config: &EndpointConfig, session: &SessionConfig) -> Self {
+    pub(super) fn new(
+        config: &EndpointConfig,
+        session: &SessionConfig,
+        routes: Arc<Routes>,
+    ) -> Self {
         Self(Arc::new(Rules {
             guard: Guard::new(&config.guard),
             config: config.clone(),
@@ -123,6 +131,7 @@ impl Admission {
             has_sessions: config.sessions != SessionMode::None
                 && wire::has_sessions(&session.revisions, &session.dialects),
             probes: Probes::new(config),
+            routes,
             is_draining: AtomicBool::new(false),
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
@@ -181,12 +190,22 @@ impl Admission {
             return proxied.map(|(endpoint, issuer)| self.proxied(head, endpoint, issuer));
         }
         rules.guard.check(&head).map_err(forbidden)?;
-        if let Some(headers) = rules.guard.preflight(&head) {
+        let at_path = match rules.routes.is_empty() {
+            true => None,
+            false => rules.routes.at(head.uri.path()),
+        };
+        if let Some(mut headers) = rules.guard.preflight(&head) {
+            if let Some(allowed) = at_path.and_then(routes::allow_header) {
+                headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed);
+            }
             let status = StatusCode::NO_CONTENT;
             return Err(Part::Head { status, headers, body: vec![], more: false });
         }
         let mut cors = HeaderMap::new();
         rules.guard.decorate(&head, &mut cors);
+        if let Some(at_path) = at_path {
+            return self.route(head, at_path, cors);
+        }
         let mcp_headers = McpHeaders::read(&head.headers);
         let mut admitted = RequestHead {
             #[cfg(feature = "auth")]
@@ -223,7 +242,7 @@ impl Admission {
             }
             Err(fault) => Target::InvalidHeaders(fault),
         };
-        Ok(AdmittedHead { admission: self.clone(), head: admitted, target })
+        Ok(self.admitted(admitted, target))
     }
 
     /// Returns the answer to a request for `health` or `ready`, for which nothing is checked; `None` for a request with another
@@ -247,10 +266,20 @@ impl Admission {
         self.0.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Errors if an option can't work at the path of the endpoint; the message names the option and the fix.
+    /// Errors if an option or a route can't work at the path of the endpoint; the message names it and the fix.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only listeners check it again"))]
     pub(crate) fn check_options(&self) -> Result<(), Error> {
-        self.0.config.check()
+        self.0.config.check()?;
+        routes::check(&self.0.config, &self.0.routes)
+    }
+
+    pub(super) fn routes(&self) -> &Routes {
+        &self.0.routes
+    }
+
+    /// Returns an admitted request.
+    pub(super) fn admitted(&self, head: RequestHead, target: Target) -> AdmittedHead {
+        AdmittedHead { admission: self.clone(), head, target }
     }
 
     /// Returns the paths of `health` and `ready`.
@@ -476,7 +505,7 @@ impl AdmittedHead {
 
     /// Parses the body. Fails with the answer to a request that is refused.
     pub fn body(self, body: &[u8]) -> Result<Box<AdmittedRequest<'_>>, Part> {
-        if body.len() > self.max_body() && self.target.has_message() {
+        if body.len() > self.max_body() && self.target.has_body() {
             return Err(self.refuse(&Refused::BodyTooLarge));
         }
         // A shell that does not authenticate admits nobody.
@@ -490,6 +519,11 @@ impl AdmittedHead {
                 let frame = Frame::parse(body);
                 let era = wire::classify(&frame, &head.mcp_headers, &admission.0.dialects);
                 Content::Post(frame, era)
+            }
+            Target::Route(target) => {
+                let is_encrypted = admission.0.config.is_encrypted;
+                let (route, input) = target.with_body(&head.facts, is_encrypted, body);
+                Content::Route(route, input)
             }
             Target::Get => Content::Get,
             Target::Delete => Content::Delete,
@@ -511,9 +545,29 @@ impl Target {
     fn has_message(&self) -> bool {
         matches!(self, Self::Post | Self::PostLegacySse { .. })
     }
+
+    /// Returns whether the body is read.
+    fn has_body(&self) -> bool {
+        self.has_message() || matches!(self, Self::Route(_))
+    }
 }
 
 impl RequestHead {
+    /// Returns the head of a request for a route, which nothing of MCP concerns.
+    pub(super) fn of_route(headers: HeaderMap, cors: HeaderMap) -> Self {
+        Self {
+            facts: HttpFacts { headers, ..HttpFacts::default() },
+            mcp_headers: McpHeaders::default(),
+            accepts: Accepts::default(),
+            cors: (!cors.is_empty()).then(|| Box::new(cors)),
+            is_behind: false,
+            metadata: None,
+            expires: None,
+            #[cfg(feature = "auth")]
+            unauthenticated: None,
+        }
+    }
+
     fn check_media_types(&self) -> Result<(), Part> {
         if !reply::is_json(&self.facts.headers) {
             let message = "Content-Type must be application/json";

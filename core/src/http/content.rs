@@ -1,8 +1,11 @@
 //! The content of an admitted request: the operation that it asks for, with its message.
 
+use std::sync::Arc;
+
 use super::PeerSession;
 use crate::{
     protocol::{Frame, Id},
+    router::Route,
     wire::RequestEra,
 };
 
@@ -21,6 +24,8 @@ pub(super) enum Content<'a> {
         session: Option<String>,
         frame: Frame<'a>,
     },
+    /// A request for a route, with the input of its handler.
+    Route(Arc<Route>, String),
 }
 
 impl Content<'_> {
@@ -29,7 +34,7 @@ impl Content<'_> {
         match self {
             Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => frame.request_id().cloned(),
             Self::Lifted(_, id) => Some(id.clone()),
-            Self::Get | Self::Delete | Self::OpenLegacySse { .. } => None,
+            Self::Get | Self::Delete | Self::OpenLegacySse { .. } | Self::Route(..) => None,
         }
     }
 }

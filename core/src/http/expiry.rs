@@ -114,7 +114,7 @@ impl Endpoint {
                     self.end_session(now, number);
                 }
             }
-            ExchangeOwner::Modern(_) | ExchangeOwner::Stream { .. } => (),
+            ExchangeOwner::Modern(_) | ExchangeOwner::Stream { .. } | ExchangeOwner::Route(_) => (),
         }
     }
 }

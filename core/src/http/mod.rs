@@ -27,6 +27,7 @@ mod reader;
 mod refusal;
 mod reply;
 mod requests;
+mod routes;
 mod sealed_id;
 mod session_shares;
 mod sessions;
@@ -57,8 +58,9 @@ use self::{expiry::Expiry, opening::AbsentSessions, reply::Accepts, sessions::Se
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, Computation, Computed, Delivery, Effect, Engine, HandlerEvent, HostReply, Load,
-        PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config, session_config,
+        CallEvent, CallId, Computation, Computed, Delivery, Effect, Engine, HandlerEvent,
+        HostReply, Load, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
+        session_config,
     },
     error::Fault,
     framing::TooLong,
@@ -219,13 +221,15 @@ enum ExchangeOwner {
     Stream { session: u64, stream: u64 },
     /// A session of 2024-11-05, all of whose messages it carries.
     LegacySse { session: u64 },
+    /// The call of a route's handler.
+    Route(CallId),
 }
 
 impl Endpoint {
     pub fn new(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Self {
         let session = session_config(&components, start);
         Self {
-            admission: Admission::new(&config, &session),
+            admission: Admission::new(&config, &session, Arc::clone(&components.routes)),
             period: sweep::period(&config),
             config,
             session,
@@ -399,6 +403,10 @@ impl Endpoint {
     /// Passes an event of a call to its session. A question that no stream can carry fails at once.
     fn deliver_event(&mut self, now: Instant, delivery: Delivery) {
         let Delivery { call, peer, key, event } = delivery;
+        let event = match event {
+            CallEvent::Responded(response) => return self.respond_to(peer, *response),
+            event => event,
+        };
         if let CallEvent::Asks(asks) = &event
             && let Err(fault) = self.check_reach(peer, key)
         {

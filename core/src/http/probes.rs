@@ -3,12 +3,15 @@
 //! They are answered before every check and every lock, because such programs call by IP address, have no credentials, and
 //! also ask a server that is full. The answers reveal nothing else.
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::PathAndQuery};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::{EndpointConfig, Part, config::PathMeaning, requests::RETRY_AFTER};
 #[cfg(feature = "auth")]
 use crate::auth::authorization_server::proxy::OAuthEndpoint;
-use crate::error::{Error, option_name};
+use crate::{
+    error::{Error, option_name},
+    router::is_path,
+};
 
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -86,40 +89,44 @@ pub(super) fn check(config: &EndpointConfig) -> Result<(), Error> {
         }
     }
     match (&config.health, &config.ready) {
-        (Some(health), Some(ready)) if trimmed(health) == trimmed(ready) => {
-            Err(Error::misuse(format!(
-                "{}: {ready:?} is the path of {} as well; choose another one, such as \"/readyz\"",
-                option_name("ready"),
-                option_name("health")
-            )))
-        }
+        (Some(health), Some(ready)) if is_same(health, ready) => Err(Error::misuse(format!(
+            "{}: {ready:?} is the path of {} as well; choose another one, such as \"/readyz\"",
+            option_name("ready"),
+            option_name("health")
+        ))),
         _ => Ok(()),
     }
 }
 
 /// Returns what is wrong with a path, and how to fix it.
 fn problem(config: &EndpointConfig, path: &str, example: &str) -> Option<String> {
-    // A request line has nothing else, so that other paths would match no request.
-    let is_path = path.starts_with('/')
-        && path.bytes().all(|byte| byte.is_ascii_graphic())
-        && path.parse::<PathAndQuery>().is_ok_and(|parsed| parsed.path() == path);
-    if !is_path || trimmed(path).is_empty() {
+    if !is_path(path) || trimmed(path).is_empty() {
         return Some(format!("{path:?} is not a path as in URLs; write one such as {example:?}"));
     }
+    let used_by = used_by(config, path)?;
+    Some(format!("{path:?} is a path of {used_by}; choose another one, such as {example:?}"))
+}
+
+/// Returns what else a path is for.
+pub(super) fn used_by(config: &EndpointConfig, path: &str) -> Option<&'static str> {
     let is_endpoint = match &config.path {
         None => false,
         Some(_) => config.place(path) != PathMeaning::Elsewhere,
     };
-    let used_by = if is_endpoint {
-        "the endpoint"
+    if is_endpoint {
+        Some("the endpoint")
     } else if trimmed(path).ends_with("/sse") {
-        "the transport of 2024-11-05"
+        Some("the transport of 2024-11-05")
     } else if is_oauth(trimmed(path)) {
-        "the documents and pages of OAuth"
+        Some("the documents and pages of OAuth")
     } else {
-        return None;
-    };
-    Some(format!("{path:?} is a path of {used_by}; choose another one, such as {example:?}"))
+        None
+    }
+}
+
+/// Returns whether two paths are the same for a probe.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    trimmed(one) == trimmed(other)
 }
 
 fn is_oauth(path: &str) -> bool {

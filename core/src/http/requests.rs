@@ -87,6 +87,7 @@ impl Endpoint {
         match content {
             Content::Post(frame, era) => self.post(now, request, frame, era),
             Content::Lifted(peer, _) => self.post_lifted(now, request, peer),
+            Content::Route(route, input) => self.handle_route(now, request, &route, input),
             Content::Get => self.get(now, request),
             Content::Delete => self.delete(now, request),
             Content::OpenLegacySse { path } => self.open_legacy_sse(now, request, &path),
@@ -146,7 +147,7 @@ impl Endpoint {
     }
 
     /// Returns the reason why a request is refused while too much is in flight and its client holds its share of that.
-    fn too_many_requests(&self, request: &HttpRequest) -> Option<String> {
+    pub(super) fn too_many_requests(&self, request: &HttpRequest) -> Option<String> {
         if request.is_behind {
             return Some(TOO_MUCH_UNREAD.to_owned());
         }

@@ -99,6 +99,7 @@ impl Endpoint {
                 self.exchanges.remove(&id);
                 self.end_session(now, session);
             }
+            ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
         }
     }
 
@@ -231,7 +232,7 @@ impl Endpoint {
     }
 }
 
-fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {
+pub(super) fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {
     let HttpRequest { accepts, cors, request_id, expires, .. } = request;
     Exchange {
         owner,

@@ -175,6 +175,11 @@ impl Endpoint {
             self.outputs.push_back(EndpointOutput::Connection(connection, Part::End));
         }
         for id in self.exchanges.keys().copied().collect::<Vec<_>>() {
+            if let Some(ExchangeOwner::Route(call)) =
+                self.exchanges.get(&id).map(|exchange| &exchange.owner)
+            {
+                self.engine.cancel(now, *call);
+            }
             self.pass_to_exchange(now, id, session::Input::Closed);
             self.end(id);
         }

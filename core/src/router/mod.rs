@@ -26,6 +26,8 @@ mod prompt;
 mod registrar;
 mod registry;
 mod resource;
+mod route;
+mod route_response;
 mod served;
 mod visibility;
 mod tool;
@@ -40,8 +42,11 @@ use std::{
 #[cfg(test)]
 pub(crate) use self::registry::counted;
 pub(crate) use self::{
-    component::changeable, meta_keys::without_own, method_filter::MethodFilter,
+    component::changeable,
+    meta_keys::without_own,
+    method_filter::MethodFilter,
     paths::leaves_folder,
+    route::{Route, RouteRequest, Routes, allowed, is_path, with_method},
 };
 pub use self::{
     component::{Changes, Component, ComponentOptions},
@@ -61,6 +66,7 @@ pub use self::{
     registrar::Registrar,
     registry::{Page, Registry},
     resource::{RegisteredResource, RegisteredTemplate},
+    route::late_route,
     tool::RegisteredTool,
     visibility::{Visibility, visibility_question},
 };
@@ -97,6 +103,7 @@ pub struct Components {
     /// The schemas of params, for vendor methods that declared one.
     params: Arc<HashMap<String, Arc<Schema>>>,
     notifications: Arc<HashMap<String, Handler>>,
+    pub(crate) routes: Arc<Routes>,
     middleware: Option<Arc<Middleware>>,
     /// `true` if entries may be added to lists that are empty now, which are declared therefore.
     pub(crate) grows: bool,
@@ -216,6 +223,7 @@ impl Components {
             methods: Arc::default(),
             params: Arc::default(),
             notifications: Arc::default(),
+            routes: Arc::default(),
             middleware: None,
             grows: false,
         }

@@ -58,8 +58,8 @@ impl ServerFacts {
 }
 
 impl Components {
-    /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged, and
-    /// declares its extensions. `wrap` receives each handler with its tool or prompt name in the mounted server.
+    /// Registers all components of another server: tools and prompts as `prefix_name`, URIs, methods and routes unchanged,
+    /// and declares its extensions. `wrap` receives each handler with its tool or prompt name in the mounted server.
     ///
     /// Returns warnings about properties that known hosts reject. Errors if the prefix is not valid, a name is taken or an
     /// extension has other settings; some components may have been registered by then.
@@ -89,6 +89,7 @@ impl Components {
         for (name, handler) in &*other.notifications {
             self.add(Definition::Notification(name.clone()), wrap(handler, None))?;
         }
+        self.mount_routes(other)?;
         Ok(warnings.concat())
     }
 

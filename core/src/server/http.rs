@@ -246,10 +246,17 @@ struct Mounted {
 
 impl HttpService {
     /// Creates the service on the current tokio runtime.
+    ///
+    /// # Panics
+    /// Panics if the server has routes.
+    #[track_caller]
     pub(super) fn new(lifecycle: Arc<Lifecycle>, hub: &Hub, options: &ServerOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
         let endpoint = endpoint(hub, config, None);
+        if let Err(error) = endpoint.admission().check_mount() {
+            panic!("{error}");
+        }
         #[cfg(all(feature = "auth", feature = "client"))]
         if let Some(auth) = endpoint.auth() {
             auth.set_fetcher(HyperFetcher::new());

@@ -76,6 +76,10 @@ impl Server {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Panics
+    /// Panics if the server has routes: the application has its own.
+    #[track_caller]
     pub fn into_service(self) -> HttpService {
         HttpService::new(self.lifecycle, &self.hub, &self.options)
     }

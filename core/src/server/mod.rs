@@ -35,6 +35,8 @@ mod registry;
 pub(crate) mod resolve_inside;
 mod resource;
 mod process_end;
+#[cfg(feature = "http")]
+mod route;
 mod run;
 mod schema;
 mod serve;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    router::{List, Registrar},
+    router::{Handler, List, Registrar, late_route},
     session::server::ListKind,
 };
 
@@ -251,6 +251,22 @@ impl Hub {
             state.publish(list);
         }
         Ok(())
+    }
+
+    /// Adds a route. Errors if an address is being served, whose requests would not reach it.
+    #[cfg(feature = "http")]
+    pub(super) fn add_route(
+        &self,
+        method: &str,
+        path: &str,
+        needs_auth: bool,
+        handler: Handler,
+    ) -> Result<(), Error> {
+        let state = &mut *self.lock();
+        if state.connections.iter().any(|served| served.strong_count() > 0) {
+            return Err(late_route(path));
+        }
+        state.components.add_route(method, path, needs_auth, handler)
     }
 
     /// Adds everything that another server has now.

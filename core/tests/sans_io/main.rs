@@ -42,6 +42,7 @@ mod endpoint_mcp_headers;
 mod endpoint_modern;
 mod endpoint_probes;
 mod endpoint_replies;
+mod endpoint_routes;
 mod endpoint_session_ids;
 mod endpoint_sessions;
 mod endpoint_shares;

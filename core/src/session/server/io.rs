@@ -82,6 +82,8 @@ pub enum CallEvent {
     },
     /// The notification's handler has finished or does not exist.
     NotificationDone,
+    /// The response to an HTTP request for a route. Sessions have none.
+    Responded(Box<http::Response<Vec<u8>>>),
     /// No event for the session.
     Nothing,
 }

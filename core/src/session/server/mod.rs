@@ -211,7 +211,7 @@ impl ServerSession {
             CallEvent::Progress(progress) => self.send_progress(call, progress),
             CallEvent::Log { now, log, is_lagging } => self.send_log(now, call, &log, is_lagging),
             CallEvent::NotificationDone => self.end_listener(call),
-            CallEvent::Nothing => (),
+            CallEvent::Responded(_) | CallEvent::Nothing => (),
         }
     }
 
