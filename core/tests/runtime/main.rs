@@ -51,6 +51,7 @@ mod own_capabilities;
 mod postponed;
 mod resolve_inside;
 mod resource_paths;
+mod routes;
 mod server_asking;
 mod server_auth;
 mod server_asking_again;
