@@ -14,7 +14,7 @@ use gudgeon::{
     http::EndpointConfig,
     router::{
         AnyRegistry, Components, Definition, List, Middleware, Registrar as _, ServerFacts,
-        Visibility, find_resource,
+        Visibility, find_resource, late_route,
     },
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
@@ -204,6 +204,34 @@ impl NativeServer {
         Ok(Registered::quiet(handler))
     }
 
+    /// Adds a route: a handler of HTTP requests with this method and path. `needs_auth`: callers are authenticated as those of the
+    /// endpoint.
+    #[expect(clippy::too_many_arguments, reason = "one call a registration")]
+    fn add_route(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        path: &str,
+        needs_auth: bool,
+        invoke: Py<PyAny>,
+        is_async: bool,
+        thread: Option<bool>,
+    ) -> PyResult<()> {
+        if self.components.is_served() {
+            return Err(raise(&late_route(path)));
+        }
+        let nothing = PyTuple::empty(py).into_any().unbind();
+        let handler = self.handler(invoke, is_async, nothing, thread);
+        self.change(py, None, is_async, |components| {
+            components.add_route(method, path, needs_auth, handler).map(|()| true)
+        })
+    }
+
+    /// Errors if there are routes, which a server inside another application does not serve.
+    fn check_without_routes(&self) -> PyResult<()> {
+        self.components.snapshot().check_without_routes().map_err(|error| raise(&error))
+    }
+
     /// Errors for method names for which middleware would never run.
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
@@ -354,6 +382,7 @@ impl NativeServer {
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = options.endpoint(anywhere);
         config.auth = self.auth.get().map(|auth| Arc::clone(&auth.0));
+        self.check_without_routes()?;
         let components = self.components.snapshot();
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.components.keep_informed(endpoint.source());

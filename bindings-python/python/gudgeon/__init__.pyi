@@ -47,6 +47,8 @@ from .types import (
     ElicitRequest as ElicitRequest,
     EmbeddedResource as EmbeddedResource,
     File as File,
+    HttpRequest as HttpRequest,
+    HttpResponse as HttpResponse,
     Icon as Icon,
     Image as Image,
     Implementation as Implementation,
@@ -226,6 +228,9 @@ class Server(Generic[_L]):
     def method(self, name: str) -> Callable[[_F], _F]: ...
     def notification(self, name: str) -> Callable[[_F], _F]: ...
     def on_roots_changed(self, fn: _F) -> _F: ...
+    def route(
+        self, path: str, *, methods: Sequence[str] = ("GET",), auth: bool = False, thread: bool | None = None
+    ) -> Callable[[_F], _F]: ...
     @overload
     def middleware(self, fn: _M, /, *, on: str | Sequence[str] = "*") -> _M: ...
     @overload

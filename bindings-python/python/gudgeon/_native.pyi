@@ -689,6 +689,20 @@ class Server:
         `params` is the JSON Schema that the params are checked against.
         """
     def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def add_route(
+        self,
+        /,
+        method: str,
+        path: str,
+        needs_auth: bool,
+        invoke: Any,
+        is_async: bool,
+        thread: bool | None,
+    ) -> None:
+        """
+        Adds a route: a handler of HTTP requests with this method and path. `needs_auth`: callers are authenticated as those of the
+        endpoint.
+        """
     def check_middleware(self, /, methods: SupportsGetItem[int, str]) -> None:
         """
         Errors for method names for which middleware would never run.
@@ -696,6 +710,10 @@ class Server:
     def check_mount(self, /, inner: Server) -> None:
         """
         Raises `ValueError` for a server that can't be mounted into this one.
+        """
+    def check_without_routes(self, /) -> None:
+        """
+        Errors if there are routes, which a server inside another application does not serve.
         """
     def declare_mounted(self, /, inner: Server) -> None:
         """

@@ -8,6 +8,7 @@ from typing import Any
 
 from ._model.callables import check_takes
 from ._model.json import encode
+from ._model.string_list import string_list
 from ._native import Server as NativeServer
 from ._plan.depends import Overrides
 from ._server import options as _options
@@ -333,6 +334,52 @@ class Server(ComponentHost, Running):
         """
         return self._vendor("notification", "notifications", _ROOTS_CHANGED)(fn)
 
+    def route(
+        self, path: str, *, methods: Sequence[str] = ("GET",), auth: bool = False, thread: bool | None = None
+    ) -> Any:
+        """Answers HTTP requests beside the endpoint, such as a webhook, a status page or a download.
+
+        The function takes an `HttpRequest`, or nothing, and returns a str, bytes, JSON values such as a dict, None
+        (204), or an `HttpResponse`. A `def` runs on the server's threads, an `async def` on the event loop. An exception is
+        answered with 500 and a reference to the log.
+
+        Routes are served at addresses: by `run`, `serve` and `listen`. Host and origin are checked as for the endpoint,
+        and the limits `max_body` and `max_in_flight` count for both. Middleware does not run around routes. Everything
+        larger belongs into a web framework, in which `asgi()` mounts the server.
+
+        Args:
+            path: The exact path, such as "/hooks": no pattern, no query.
+            methods: Some of "GET", "POST", "PUT", "PATCH", "DELETE". HEAD is answered as GET, without the body. Default
+                GET.
+            auth: Whether callers are authenticated as those of the endpoint, by `Server(auth=…)`; then
+                `request.principal` is the caller. Default False: everyone may call.
+            thread: As for `tool`.
+
+        Raises:
+            TypeError: An argument has another type, or the function takes something else.
+            ValueError: The path or a method is not valid, both are taken, or the server is being served. A path with
+                another use, such as that of the endpoint, is refused when it is served.
+
+        >>> from gudgeon import HttpRequest, Server
+        >>> app = Server("shelf")
+        >>> @app.route("/hooks", methods=["POST"])
+        ... def hook(request: HttpRequest) -> dict[str, int]:
+        ...     return {"received": len(request.body)}
+        >>> hook(HttpRequest("POST", "http://localhost/hooks", body=b"{}"))
+        {'received': 2}
+        """
+        if not isinstance(path, str):
+            raise TypeError("a route needs its path: write @app.route('/hooks', methods=['POST']) above the function")
+        names = string_list(f"route {path!r}", "methods=", methods)
+        if not names:
+            raise TypeError(f"route {path!r}: methods= is empty; write ['GET']")
+
+        def decorate(fn: Any) -> Any:
+            self._add_route(fn, path, names, bool(auth), thread)
+            return fn
+
+        return decorate
+
     def middleware(self, fn: Any = None, /, *, on: str | Sequence[str] = "*") -> Any:
         """Runs an async function `(request, next)` around requests; `await next(request)` continues with the request.
 
@@ -421,6 +468,8 @@ class Server(ComponentHost, Running):
         for published in mounted:
             key = prefixed(published.registration.kind, prefix, published.path[0][1])
             self._check_free(published.registration, key)
+        for route in child._routes:
+            self._share_route(route)
         self._mounted.append((prefix, child))
         child._parents.append((prefix, self))
         child._overrides.above.append(self._overrides)

@@ -29,6 +29,7 @@ from ._model.content import (
     ToolUse,
     content_from_dict,
 )
+from ._model.http import HttpRequest, HttpResponse
 from ._model.questions import (
     Accepted,
     Change,
@@ -65,6 +66,8 @@ __all__ = [
     "ElicitRequest",
     "EmbeddedResource",
     "File",
+    "HttpRequest",
+    "HttpResponse",
     "Icon",
     "Image",
     "Implementation",

@@ -27,6 +27,7 @@ from ._model.content import (
     ToolUse as ToolUse,
     content_from_dict as content_from_dict,
 )
+from ._model.http import HttpRequest as HttpRequest, HttpResponse as HttpResponse
 from ._model.questions import (
     Accepted as Accepted,
     Change as Change,
@@ -64,6 +65,8 @@ __all__ = [
     "ElicitRequest",
     "EmbeddedResource",
     "File",
+    "HttpRequest",
+    "HttpResponse",
     "Icon",
     "Image",
     "Implementation",

@@ -273,10 +273,6 @@ impl Admission {
         routes::check(&self.0.config, &self.0.routes)
     }
 
-    pub(super) fn routes(&self) -> &Routes {
-        &self.0.routes
-    }
-
     /// Returns an admitted request.
     pub(super) fn admitted(&self, head: RequestHead, target: Target) -> AdmittedHead {
         AdmittedHead { admission: self.clone(), head, target }

@@ -89,18 +89,6 @@ impl Admission {
         let target = RouteTarget { route: Arc::clone(route), method, uri };
         Ok(self.admitted(admitted, Target::Route(Box::new(target))))
     }
-
-    /// Errors if the program has routes, for an endpoint inside another application, which has routes of its own.
-    #[doc(hidden)] // For the language bindings.
-    pub fn check_mount(&self) -> Result<(), Error> {
-        match self.routes().paths().next() {
-            None => Ok(()),
-            Some(path) => Err(Error::misuse(format!(
-                "route {path:?}: routes are served at addresses of the server's own only; register it with the application that \
-                 the server is mounted in"
-            ))),
-        }
-    }
 }
 
 impl RouteTarget {

@@ -155,6 +155,18 @@ impl Components {
         Ok(())
     }
 
+    /// Errors if there are routes, for an endpoint inside another application, which has routes of its own.
+    #[doc(hidden)] // For the language bindings.
+    pub fn check_without_routes(&self) -> Result<(), Error> {
+        match self.routes.0.keys().next() {
+            None => Ok(()),
+            Some(path) => Err(Error::misuse(format!(
+                "route {path:?}: routes are served at addresses of the server's own only; register it with the application that \
+                 the server is mounted in"
+            ))),
+        }
+    }
+
     /// Registers the routes of a server that is mounted into this one, under the same paths. Errors if one of them is taken.
     pub(super) fn mount_routes(&mut self, other: &Self) -> Result<(), Error> {
         for route in other.routes.0.values().flatten() {

@@ -253,10 +253,10 @@ impl HttpService {
     pub(super) fn new(lifecycle: Arc<Lifecycle>, hub: &Hub, options: &ServerOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
-        let endpoint = endpoint(hub, config, None);
-        if let Err(error) = endpoint.admission().check_mount() {
+        if let Err(error) = hub.edit(|components| components.check_without_routes()) {
             panic!("{error}");
         }
+        let endpoint = endpoint(hub, config, None);
         #[cfg(all(feature = "auth", feature = "client"))]
         if let Some(auth) = endpoint.auth() {
             auth.set_fetcher(HyperFetcher::new());

@@ -100,23 +100,23 @@ fn host_and_origin_are_checked_and_webhooks_without_origin_pass() {
     let guard = GuardConfig {
         allowed_hosts: vec!["shelf.example.org".into()],
         allowed_origins: vec!["https://app.example.org".into()],
-        cors: Cors::Any,
+        cors: Cors::Origins(vec!["https://app.example.org".into()]),
         ..GuardConfig::default()
     };
     let mut visitor = served(EndpointConfig { guard, ..EndpointConfig::default() });
-    for (name, value, reaches) in [
-        ("host", "shelf.example.org", true),
-        ("host", "evil.example.com", false),
-        ("origin", "https://app.example.org", true),
-        ("origin", "https://evil.example.com", false),
+    for (name, value, refused) in [
+        ("host", "shelf.example.org", 0),
+        ("host", "evil.example.com", 421),
+        ("origin", "https://app.example.org", 0),
+        ("origin", "https://evil.example.com", 403),
         // Headers of the protocol mean nothing here.
-        ("mcp-protocol-version", "no version", true),
-        ("accept", "image/png", true),
-        ("content-type", "application/x-www-form-urlencoded", true),
+        ("mcp-protocol-version", "no version", 0),
+        ("accept", "image/png", 0),
+        ("content-type", "application/x-www-form-urlencoded", 0),
     ] {
         let id = visitor.request(&hook("").header(name, value));
-        assert_eq!(visitor.runs.pop().is_some(), reaches, "{name}: {value}");
-        assert_eq!(status(&visitor, id), if reaches { 0 } else { 403 }, "{name}: {value}");
+        assert_eq!(status(&visitor, id), refused, "{name}: {value}");
+        assert_eq!(visitor.runs.pop().is_some(), refused == 0, "{name}: {value}");
     }
     let preflight = Request::new("OPTIONS", STATUS)
         .header("origin", "https://app.example.org")

@@ -28,7 +28,7 @@ _NAMES = {
         "get_prompts": "app.prompts",
         "call_tool": "SyncClient(app).call_tool(name, arguments), or gudgeon.testing.connect_sync(app)",
         "set_logging_level": "ctx.log(level, data)",
-        "custom_route": "app.asgi() inside your own ASGI app",
+        "custom_route": "app.route(path, methods=[…])",
         "http_app": "app.asgi()",
         "streamable_http_app": "app.asgi()",
         "sse_app": "app.asgi(legacy_sse=True)",

@@ -11,6 +11,7 @@ import msgspec
 
 from .._model.article import with_article
 from .._model.encoding import is_pydantic
+from .._model.http import HttpResponse
 from .._model.json import check_numbers, encode, encode_exact
 from .._model.results import messages_of, resource_contents
 from .._model.value import Value
@@ -222,3 +223,43 @@ def reply_for(method: str, place: str, *, has_schema: bool = False) -> Callable[
     if method == "tools/call":
         return tool_reply(place, has_schema=has_schema, is_content=False)
     return _REPLIES.get(method, method_reply)(place)
+
+
+def route_reply(place: str) -> Callable[[Any], Reply]:
+    """Returns the conversion of the results of a route's function."""
+
+    def reply(value: Any) -> Reply:
+        if value is None:
+            return None
+        if isinstance(value, HttpResponse):
+            return RESULT, encode(_response(value, place), _RESULT)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return BLOB, bytes(value)
+        text = _text(value)
+        if text is not None:
+            return text
+        if _special(value, place) is not None:
+            raise TypeError(f"{place} returned a question: a route has no client that could be asked")
+        return json_reply(value)
+
+    return reply
+
+
+def _response(response: HttpResponse, place: str) -> dict[str, Any]:
+    """Returns a response as the core reads it."""
+    written: dict[str, Any] = {"status": response.status, "headers": response.headers}
+    body, media_type = response.body, response.content_type
+    if not response.has_body:
+        pass
+    elif isinstance(body, (bytes, bytearray, memoryview)):
+        written["blob"] = bytes(body)
+    elif (text := _text(body)) is not None:
+        written["body"] = text
+    else:
+        _special(body, place)
+        written["body"] = json_reply(body).decode()
+        media_type = media_type or "application/json"
+    if media_type is not None:
+        others = [pair for pair in response.headers if pair[0].lower() != "content-type"]
+        written["headers"] = [("content-type", media_type), *others]
+    return written

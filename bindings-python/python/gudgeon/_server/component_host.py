@@ -14,6 +14,7 @@ from .mounts import prefixed
 from .options import checked as check_options
 from .registration import PublishedComponent, Registration
 from .registration_warnings import warn
+from .routes import Route, routes_of
 from .templates import check_variables, is_template
 from .upstreams import Path, around_upstream, wrapped_kinds
 
@@ -30,6 +31,8 @@ class ComponentHost:
         self._published: dict[tuple[str, Any], PublishedComponent] = {}
         self._mounted: list[tuple[str, Any]] = []
         self._parents: list[tuple[str, Any]] = []
+        # Also those of servers that are mounted into this one.
+        self._routes: list[Route] = []
         # With their prefix here, and the servers between them and this one.
         self._upstreams: list[tuple[str, Any, Path]] = []
         self._upstream_parts: list[tuple[str, Path]] = []
@@ -95,6 +98,16 @@ class ComponentHost:
             return fn
 
         return decorate
+
+    def _add_route(self, fn: Any, path: str, methods: list[str], auth: bool, thread: bool | None) -> None:
+        for route in routes_of(fn, path, methods, auth, thread):
+            self._share_route(route)
+
+    def _share_route(self, route: Route) -> None:
+        """Registers a route here, and before with every server that this one is mounted into."""
+        for server in reversed(self._above()):
+            route.register(server._native)
+            server._routes.append(route)
 
     def _add(self, registration: Registration) -> None:
         self._check_free(registration, registration.key)

@@ -33,6 +33,7 @@ class AsgiApp:
                 raise TypeError(f"asgi() has no option {name!r}: the ASGI server holds the connections, set it there")
         self._app = app
         self._options = checked(options, "asgi()")
+        app._native.check_without_routes()
         if principal is not None and app._options.get("auth") is not None:
             raise TypeError("asgi(): principal= and Server(auth=…) both say who calls; leave one of them out")
         self._identify = Identify(principal)

@@ -164,7 +164,7 @@ class Running:
                 has replaced it by the client's address, such as uvicorn with `forwarded_allow_ips`, needs none.
 
         Raises:
-            TypeError, ValueError: An option is not valid.
+            TypeError, ValueError: An option is not valid, or the server has routes: the host has its own.
 
         Spec: Security Best Practices › Session Hijacking.
 
