@@ -329,6 +329,11 @@ export declare class NativeServer {
   /** `params` is the JSON Schema that the params are checked against; null if the handler checks them itself. */
   addMethod(name: string, params: string | undefined | null, handler: number): void
   addNotification(name: string, handler: number): void
+  /**
+   * Adds a route: a handler of HTTP requests with this method and path. `needs_auth`: callers are authenticated as those of the
+   * endpoint.
+   */
+  addRoute(method: string, path: string, needsAuth: boolean, handler: number): void
   /** Errors for method names for which middleware would never run. */
   checkMiddleware(methods: Array<string>): void
   /** Sets the middleware for these methods (`*`: all), as far as no handler answers them. */

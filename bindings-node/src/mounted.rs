@@ -259,6 +259,7 @@ impl NativeMounted {
         auth: Option<Arc<AuthConfig>>,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
+        served.components().check_without_routes().map_err(misuse)?;
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = given.endpoint(anywhere);

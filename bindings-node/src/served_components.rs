@@ -73,6 +73,11 @@ impl ServedComponents {
         (shared, rest)
     }
 
+    /// Returns whether something serves them at the moment.
+    pub(crate) fn is_served(&self) -> bool {
+        lock(&self.0.state).served.iter().any(|served| served.strong_count() > 0)
+    }
+
     /// Sets the visibility filter. Only the first call has an effect.
     pub(crate) fn set_visibility_filter(&self, filter: Handler) {
         self.0.visibility_filter.get_or_init(|| filter);

@@ -14,7 +14,7 @@ use gudgeon::{
     protocol::json,
     router::{
         self, AnyRegistry, Changes, Components, Definition, List, Middleware, ResultBuilder,
-        Visibility, find_resource,
+        Visibility, find_resource, late_route,
     },
     transport::stdio,
 };
@@ -166,6 +166,26 @@ impl NativeServer {
         let handler = self.dropped.handler(handler);
         let add = |components: &mut Components| {
             components.add(Definition::Notification(name), handler).map(|_| true)
+        };
+        self.served.change(None, add).map_err(misuse)
+    }
+
+    /// Adds a route: a handler of HTTP requests with this method and path. `needs_auth`: callers are authenticated as those of the
+    /// endpoint.
+    #[napi(catch_unwind)]
+    pub fn add_route(
+        &self,
+        method: String,
+        path: String,
+        needs_auth: bool,
+        handler: u32,
+    ) -> napi::Result<()> {
+        if self.served.is_served() {
+            return Err(misuse(late_route(&path)));
+        }
+        let handler = self.dropped.handler(handler);
+        let add = |components: &mut Components| {
+            components.add_route(&method, &path, needs_auth, handler).map(|()| true)
         };
         self.served.change(None, add).map_err(misuse)
     }

@@ -16,7 +16,9 @@ import type { FastifyReply, FetchContext, NodeRequest } from "./model/types/host
 import type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOptions } from "./model/types/options.js";
 import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
-import type { AnyServer, FetchHandler, Listening, Principal, Registry, Transport } from "./model/types/server.js";
+import type {
+  AnyServer, FetchHandler, Listening, Principal, Registry, RouteHandler, RouteOptions, Transport,
+} from "./model/types/server.js";
 import { upstreamOf } from "./model/upstream.js";
 import { isObject } from "./model/values.js";
 import { checked, native } from "./native.js";
@@ -27,6 +29,7 @@ import {
   registerTool,
 } from "./server/registration.js";
 import { RegistryView } from "./server/registry.js";
+import { routeOf } from "./server/routes.js";
 import { answerFetch } from "./serving/fetch.js";
 import { fetchRequestOf, nodeArgumentsOf } from "./serving/host-arguments.js";
 import { Hosting } from "./serving/hosting.js";
@@ -230,6 +233,37 @@ export class Server<L = unknown> implements ServerMembers<L> {
   /** Registers a function that is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots. */
   onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
     registerRootsChanged(this.#core, handler as Handle);
+    return this;
+  }
+
+  /**
+   * Answers HTTP requests beside the endpoint, such as a webhook, a status page or a download. The handler's `Response` is read
+   * whole before it is sent; `request.signal` is aborted when the client leaves. An error is answered with 500 and a reference to
+   * the log.
+   *
+   * Routes are served at addresses, by `run` and `listen`. Host and origin are checked as for the endpoint, and `maxBody` and
+   * `maxInFlight` count for both. Middleware does not run around routes. Everything larger belongs into a web framework, in which
+   * `app.node` or `app.fetch` serves MCP.
+   *
+   * @param method - `"GET"`, `"POST"`, `"PUT"`, `"PATCH"` or `"DELETE"`. HEAD is answered as GET, without the body.
+   * @param path - The exact path, such as `"/hooks"`: no pattern, no query.
+   * @param options - `auth: true` authenticates callers as those of the endpoint.
+   * @param handler - Gets the request, and its caller; returns a `Response`.
+   * @throws TypeError if the path or the method is not valid, both are taken, or the server is being served. A path with another
+   *   use, such as that of the endpoint, is refused when it is served.
+   *
+   * @example
+   * ```ts
+   * import { Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * app.route("POST", "/hooks", async (request) => Response.json({ received: (await request.text()).length }));
+   * ```
+   */
+  route(method: string, path: string, handler: RouteHandler): this;
+  route(method: string, path: string, options: RouteOptions, handler: RouteHandler): this;
+  route(method: string, path: string, options: RouteOptions | RouteHandler, handler?: RouteHandler): this {
+    this.#core.addRoute(routeOf(this.#core, method, path, options as RouteOptions | Handle, handler as Handle | undefined));
     return this;
   }
 

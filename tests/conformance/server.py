@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import serving
 
-from gudgeon import Context, Header, Server, SyncContext, ToolError, ask
+from gudgeon import Context, Header, HttpRequest, HttpResponse, Server, SyncContext, ToolError, ask
 from gudgeon.ask import Question
 from gudgeon.auth import OAuthProxy
 from gudgeon.types import Accepted, Audio, EmbeddedResource, Image, Message, user
@@ -398,5 +398,31 @@ async def test_input_required_result_prompt(ctx: Context) -> str:
     answer = await ctx.elicit("What context should the prompt use?", schema, key="user_context")
     return f"Use this context: {answer['context']}"
 
+
+# ── routes ───────────────────────────────────────────────────────────────────────────────────────────
+def hook(request: HttpRequest) -> HttpResponse:
+    asked = f"{request.method} {request.path}?{request.query}"
+    headers = {"X-Asked": asked, "X-Signature": request.headers.get("x-signature", "none")}
+    return HttpResponse(request.body, 201, headers)
+
+
+def status() -> str:
+    return "fine"
+
+
+def broken() -> str:
+    raise LookupError("a secret")
+
+
+async def slow() -> None:
+    await test_slow(600_000)
+
+
+# A host has routes of its own.
+if given.http and not given.mount:
+    app.route("/hooks", methods=["POST"])(hook)
+    app.route("/status")(status)
+    app.route("/broken")(broken)
+    app.route("/slow", methods=["POST"])(slow)
 
 serving.serve(app, given)

@@ -8,6 +8,10 @@ use std::{
     time::Duration,
 };
 
+use axum::{
+    body::Bytes,
+    http::{Method, Request, Response, header},
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     Audio, Context, Image, List, LoggingLevel, Prompt, Registry, Resource, SchemaProfile, Server,
@@ -56,6 +60,8 @@ async fn main() -> Result<(), Error> {
     let server = asking::asking(server);
     let server = resources(server);
     let server = prompts(server);
+    // A host has routes of its own.
+    let server = if options.is_mounted { server } else { routes(server) };
     serving::serve(server, options).await
 }
 
@@ -370,4 +376,30 @@ async fn embed(Embedding { resource_uri }: Embedding) -> Vec<PromptMessage> {
 
 fn said(content: impl Into<ContentBlock>) -> PromptMessage {
     PromptMessage::new(Role::User, content)
+}
+
+// ── routes ───────────────────────────────────────────────────────────────────────────────────────
+
+fn routes(server: Server) -> Server {
+    server
+        .route(Method::POST, "/hooks", hook)
+        .route(Method::GET, "/status", |_| async { Ok(Response::new("fine")) })
+        .route(Method::GET, "/broken", |_| async {
+            Err::<Response<Bytes>, _>(ToolError::new("a secret"))
+        })
+        .route(Method::POST, "/slow", |_| async {
+            Ok(Response::new(slow(Slow { ms: 600_000 }).await))
+        })
+}
+
+async fn hook(request: Request<Bytes>) -> Result<Response<Bytes>, ToolError> {
+    let (head, body) = request.into_parts();
+    let signature = head.headers.get("x-signature").and_then(|value| value.to_str().ok());
+    let asked = head.uri.path_and_query().map_or("", |path| path.as_str());
+    let response = Response::builder()
+        .status(201)
+        .header(header::CONTENT_TYPE, "application/octet-stream")
+        .header("x-asked", format!("{} {asked}", head.method))
+        .header("x-signature", signature.unwrap_or("none"));
+    Ok(response.body(body)?)
 }

@@ -345,4 +345,29 @@ app.prompt("test_input_required_result_prompt", { description: "A prompt that as
   return `Use this context: ${context}`;
 });
 
+// ── routes ──────────────────────────────────────────────────────────────────────────────────────────
+
+// A host has routes of its own.
+if (given.http !== undefined && given.mount === undefined) {
+  app.route("POST", "/hooks", async (request) => {
+    const { pathname, search } = new URL(request.url);
+    const headers = {
+      "Content-Type": "application/octet-stream",
+      "X-Asked": `${request.method} ${pathname}${search}`,
+      "X-Signature": request.headers.get("x-signature") ?? "none",
+    };
+    return new Response(await request.arrayBuffer(), { status: 201, headers });
+  });
+  app.route("GET", "/status", () => new Response("fine"));
+  app.route("GET", "/broken", () => {
+    throw new RangeError("a secret");
+  });
+  app.route("POST", "/slow", async ({ signal }) => {
+    started += 1;
+    signal.addEventListener("abort", () => void (cancelled += 1));
+    await sleep(600_000, undefined, { signal });
+    return new Response();
+  });
+}
+
 await serve(app, given);

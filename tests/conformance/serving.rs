@@ -22,7 +22,7 @@ pub(crate) struct Options {
     pub(crate) dialects: Vec<Dialect>,
     /// The HTTP address; `None` for stdio.
     http: Option<String>,
-    is_mounted: bool,
+    pub(crate) is_mounted: bool,
     /// The issuer of the tokens that callers need.
     pub(crate) issuer: Option<String>,
     /// The provider behind an OAuth proxy, for the client "proxy".

@@ -11,8 +11,8 @@ import {
 } from "../model/results.js";
 import { officialPromptResult, officialResourceResult, officialToolResult } from "./official-results.js";
 
-/** The kind of a handler; `prepared` is middleware around a request that the core answers. */
-export type ComponentKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";
+/** The kind of a handler; `prepared` is middleware around a request that the core answers, `route` answers HTTP requests. */
+export type ComponentKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared" | "route";
 
 /** The formats of a reply's payload, by the numbers that the core knows. */
 export const ReplyKind = { nothing: 0, blob: 1, parts: 2, result: 3, text: 4, json: 5 } as const;
@@ -40,6 +40,8 @@ export function toReply(kind: ComponentKind, value: unknown, hasContentKey = fal
       return methodReply(value);
     case "prepared":
       return value === undefined ? NOTHING : [ReplyKind.result, toJson(value)];
+    case "route":
+      return [ReplyKind.result, toJson(value)];
   }
 }
 

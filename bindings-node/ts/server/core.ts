@@ -14,6 +14,7 @@ import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
+import type { Route } from "./routes.js";
 import { aroundUpstream, readUpstreamResource, type UpstreamPath, wrappedKinds } from "./upstreams.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
@@ -52,6 +53,8 @@ export class ServerCore {
   /** By what identifies them, in the order in which they were made. */
   readonly #registrations = new Map<string, Registration>();
   readonly #mountPoints: MountPoint[] = [];
+  /** The routes, those of mounted servers among them. */
+  readonly #routes: Route[] = [];
   readonly #upstreams: { readonly prefix: string; readonly servers: UpstreamServers; readonly below: UpstreamPath }[] = [];
   /** The prefixes of upstream servers here, with the servers that their calls pass. */
   readonly #upstreamParts: { readonly prefix: string; readonly path: UpstreamPath }[] = [];
@@ -184,12 +187,23 @@ export class ServerCore {
     const link = { prefix, into };
     const published = [...this.#registrations.values()].map((registration) => mountedRegistration(registration, link));
     for (const registration of published) into.#checkFree(registration);
+    for (const route of this.#routes) into.addRoute(route);
     for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
     for (const { prefix: own, servers, below } of this.#upstreams) {
       into.addUpstream(`mount(${JSON.stringify(prefix)})`, `${prefix}_${own}`, servers, [...below, { owner: this, prefix: own }]);
     }
     for (const outer of into.#withMountingServers()) outer.native.declareMounted(this.native);
+  }
+
+  /** Adds a route here, and before to every server that this one is mounted into. */
+  addRoute(route: Route): void {
+    for (const core of [...this.#withMountingServers()].reverse()) {
+      const id = core.plans.length;
+      checked("route()", () => core.native.addRoute(route.method, route.path, route.needsAuth, id));
+      core.plans[id] = route.plan;
+      core.#routes.push(route);
+    }
   }
 
   /** Mounts upstream servers here, and into every server that this one is mounted into. `below` are the servers between them and this one. */

@@ -23,6 +23,23 @@ export interface FetchHandler {
   <Host>(request: Request | FetchContext, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
 }
 
+/** Options of `app.route()`. */
+export interface RouteOptions {
+  /** Authenticates callers as those of the endpoint, by `new Server({ auth })`. Default: false; everybody may call. */
+  auth?: boolean | undefined;
+}
+
+/** The caller of a route. */
+export interface RouteCaller {
+  /** The authenticated caller of a route with `auth`. */
+  readonly principal: Principal | undefined;
+  /** The address that the request came from, if it is known. */
+  readonly remote: string | undefined;
+}
+
+/** A handler of HTTP requests; async or not. */
+export type RouteHandler = (request: Request, caller: RouteCaller) => Response | Promise<Response>;
+
 /** A server, of any lifespan. */
 export interface AnyServer {
   readonly name: string;

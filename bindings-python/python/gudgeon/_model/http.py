@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from .components import Principal
 from .headers import Headers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 _NOTHING: Any = object()
 
@@ -40,12 +42,11 @@ class HttpRequest:
         from urllib.parse import urlsplit
 
         parts = urlsplit(url)
-        pairs = headers.items() if isinstance(headers, Mapping) else headers
         self.method = method
         self.url = url
         self.path: str = parts.path
         self.query: str = parts.query
-        self.headers: Mapping[str, str] = Headers([(name.lower(), value) for name, value in pairs])
+        self.headers: Mapping[str, str] = Headers([(name.lower(), value) for name, value in _pairs(headers)])
         self.body = body
         self.principal = principal
         self.remote = remote
@@ -92,7 +93,7 @@ class HttpResponse:
     ) -> None:
         if isinstance(status, bool) or not isinstance(status, int):
             raise TypeError(f"HttpResponse: status= is a number such as 200, not {status!r}")
-        pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+        pairs = list(_pairs(headers))
         for pair in pairs:
             if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
                 raise TypeError(f"HttpResponse: headers= has names and values that are strings, not {pair!r}")
@@ -107,6 +108,10 @@ class HttpResponse:
 
     def __repr__(self) -> str:
         return f"HttpResponse(status={self.status})"
+
+
+def _pairs(headers: Any) -> Any:
+    return headers.items() if hasattr(headers, "items") else headers
 
 
 def read_request(raw: Any) -> HttpRequest:
