@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from gudgeon import Context, HttpRequest, HttpResponse, Principal, Server, ToolError, ask
+from gudgeon import HttpRequest, HttpResponse, Principal, Server, ToolError, ask
 from gudgeon.auth import ApiKeys
 
 ANYWHERE = "http://127.0.0.1:0/mcp"
@@ -189,9 +189,6 @@ def test_routes_that_can_not_work_are_refused(path: str, methods: list[str], pro
         Server("t").route(path, methods=methods)(lambda: None)
 
 
-def takes_a_context(ctx: Context) -> None: ...
-
-
 def takes_two(request: HttpRequest, other: int) -> None: ...
 
 
@@ -205,8 +202,7 @@ def yields() -> Any:
         (lambda app: app.route(takes_two), "a route needs its path"),
         (lambda app: app.route("/a", methods="GET"), "write \\['GET'\\]"),
         (lambda app: app.route("/a", methods=[]), "methods= is empty"),
-        (lambda app: app.route("/a")(takes_two), "takes an HttpRequest, or nothing"),
-        (lambda app: app.route("/a")(takes_a_context), "takes an HttpRequest, or nothing"),
+        (lambda app: app.route("/a")(takes_two), "but is called with \\(request\\)"),
         (lambda app: app.route("/a")(yields), "is a generator"),
         (lambda app: app.route("/a")("text"), "the handler is a function, not str"),
     ],

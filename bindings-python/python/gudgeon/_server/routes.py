@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._model.callables import check_takes
 from .._model.http import read_request
 from .._plan.replies import route_reply
-from .._plan.signature import Signature
+from .._schema.annotations import place, target
 
 
 class Route:
@@ -33,23 +34,34 @@ def routes_of(fn: Any, path: str, methods: list[str], auth: bool, thread: bool |
     Raises:
         TypeError: It is not a function that takes the request, or nothing.
     """
-    if not callable(fn) and not isinstance(fn, classmethod):
+    import inspect
+
+    if not callable(fn):
         raise TypeError(f"route {path!r}: the handler is a function, not {type(fn).__name__}")
-    signature = Signature(fn)
-    invoke = _invoke(signature)
-    return [Route(method, path, auth, thread, invoke, signature.is_async) for method in methods]
+    inner, where = target(fn), place(fn)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise TypeError(f"{where} is a generator: return the whole response instead of yielding")
+    is_async = inspect.iscoroutinefunction(inner)
+    invoke = _invoke(fn, is_async, _takes_request(fn, where), route_reply(where))
+    return [Route(method, path, auth, thread, invoke, is_async) for method in methods]
 
 
-def _invoke(signature: Signature) -> Callable[[Any, Any], Any]:
-    given = signature.parameters
-    others = [one for one in given if one.context is not None or one.depends is not None or one.keyword_only]
-    if len(given) > 1 or others:
-        raise TypeError(
-            f"{signature.place} takes {', '.join(repr(one.name) for one in given)}: the function of a route takes an "
-            "HttpRequest, or nothing"
-        )
-    fn, reply, takes_request = signature.fn, route_reply(signature.place), bool(given)
+def _takes_request(fn: Any, where: str) -> bool:
+    """Returns whether a function takes the request; False if it takes nothing."""
+    try:
+        check_takes(fn, "request", f"{where}, the function of a route,")
+    except TypeError:
+        try:
+            check_takes(fn, "", where)
+        except TypeError:
+            pass
+        else:
+            return False
+        raise
+    return True
 
+
+def _invoke(fn: Any, is_async: bool, takes_request: bool, reply: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     def arguments(raw: Any) -> tuple[Any, ...]:
         return (read_request(raw),) if takes_request else ()
 
@@ -59,4 +71,4 @@ def _invoke(signature: Signature) -> Callable[[Any, Any], Any]:
     async def invoke_async(raw: Any, call: Any) -> Any:
         return reply(await fn(*arguments(raw)))
 
-    return invoke_async if signature.is_async else invoke
+    return invoke_async if is_async else invoke
