@@ -164,13 +164,12 @@ fn without_handler(method: &Method, routes: &[Arc<Route>], cors: HeaderMap) -> P
     if let Some(allowed) = allow_header(routes) {
         headers.insert(header::ALLOW, allowed);
     }
-    let (status, body) = match *method == Method::OPTIONS {
-        true => (StatusCode::NO_CONTENT, ""),
-        false => {
-            let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-            headers.insert(header::CONTENT_TYPE, plain);
-            (StatusCode::METHOD_NOT_ALLOWED, "this path has other methods: see Allow\n")
-        }
+    let (status, body) = if *method == Method::OPTIONS {
+        (StatusCode::NO_CONTENT, "")
+    } else {
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, plain);
+        (StatusCode::METHOD_NOT_ALLOWED, "this path has other methods: see Allow\n")
     };
     Part::Head { status, headers, body: body.into(), more: false }
 }

@@ -43,6 +43,7 @@ impl Server {
     /// Panics if the path is not a path as in URLs, if routes have no such method, if both are taken, or if an address of the
     /// server is being served.
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "`Method::POST` at the call reads best")]
     pub fn route<F, Responding, B>(self, method: Method, path: &str, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> Responding + Send + Sync + 'static,
@@ -74,6 +75,7 @@ impl Server {
     /// Panics as [`Server::route`] does.
     #[cfg(feature = "auth")]
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "`Method::POST` at the call reads best")]
     pub fn route_with_auth<F, Responding, B>(self, method: Method, path: &str, handler: F) -> Self
     where
         F: Fn(Request<Bytes>) -> Responding + Send + Sync + 'static,

@@ -63,10 +63,8 @@ async fn errors_and_panics_are_answered_with_500() {
             Err::<Response<Bytes>, _>(ToolError::new("a secret"))
         })
         .route(Method::GET, "/panic", |_| async {
-            if true {
-                panic!("a secret");
-            }
-            Ok(Response::new(""))
+            let none: Vec<&str> = Vec::new();
+            Ok(Response::new(none[0]))
         });
     let listening = server.listen(memory::HTTP).await.unwrap();
     for path in ["/error", "/panic"] {
@@ -100,7 +98,7 @@ async fn only_routes_with_auth_need_credentials() {
     let of_endpoint = ask(&listening, "POST /mcp", "Content-Type: application/json\r\n", "").await;
     let challenge = |answer: &str| {
         let line = answer.lines().find(|line| line.starts_with("www-authenticate: "));
-        line.map(ToOwned::to_owned).unwrap_or_else(|| panic!("no challenge: {answer}"))
+        line.map_or_else(|| panic!("no challenge: {answer}"), ToOwned::to_owned)
     };
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     assert_eq!(challenge(&refused), challenge(&of_endpoint));
