@@ -17,7 +17,7 @@ import type { HttpOptions, PromptOptions, ResourceOptions, ServerOptions, ToolOp
 import type { Question } from "./model/types/questions.js";
 import type { Output, Schema, Variables } from "./model/types/schema.js";
 import type {
-  AnyServer, FetchHandler, Listening, Principal, Registry, RouteHandler, RouteOptions, Transport,
+  AnyServer, FetchHandler, Listening, Principal, Registry, RouteHandler, RouteMethod, RouteOptions, Transport,
 } from "./model/types/server.js";
 import { upstreamOf } from "./model/upstream.js";
 import { isObject } from "./model/values.js";
@@ -260,9 +260,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * app.route("POST", "/hooks", async (request) => Response.json({ received: (await request.text()).length }));
    * ```
    */
-  route(method: string, path: string, handler: RouteHandler): this;
-  route(method: string, path: string, options: RouteOptions, handler: RouteHandler): this;
-  route(method: string, path: string, options: RouteOptions | RouteHandler, handler?: RouteHandler): this {
+  route(method: RouteMethod, path: string, handler: RouteHandler): this;
+  route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): this;
+  route(method: RouteMethod, path: string, options: RouteOptions | RouteHandler, handler?: RouteHandler): this {
     this.#core.addRoute(routeOf(this.#core, method, path, options as RouteOptions | Handle, handler as Handle | undefined));
     return this;
   }

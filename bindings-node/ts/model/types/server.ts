@@ -23,6 +23,9 @@ export interface FetchHandler {
   <Host>(request: Request | FetchContext, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
 }
 
+/** The methods of routes. */
+export type RouteMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
 /** Options of `app.route()`. */
 export interface RouteOptions {
   /** Authenticates callers as those of the endpoint, by `new Server({ auth })`. Default: false; everybody may call. */
