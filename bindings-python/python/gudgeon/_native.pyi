@@ -689,16 +689,7 @@ class Server:
         `params` is the JSON Schema that the params are checked against.
         """
     def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
-    def add_route(
-        self,
-        /,
-        method: str,
-        path: str,
-        needs_auth: bool,
-        invoke: Any,
-        is_async: bool,
-        thread: bool | None,
-    ) -> None:
+    def add_route(self, /, method: str, path: str, needs_auth: bool, invoke: Any, is_async: bool, thread: bool | None) -> None:
         """
         Adds a route: a handler of HTTP requests with this method and path. `needs_auth`: callers are authenticated as those of the
         endpoint.
