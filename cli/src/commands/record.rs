@@ -13,7 +13,6 @@ use crate::{
         stdio,
     },
     hosts::Consent,
-    log_format::LogFormat,
     target::Target,
     transcript::{Recorded, Recorder, public_name},
 };
@@ -55,7 +54,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match &arguments.http {
         Some(url) => {
             let name = format!("the recorder of {}", public_name(&target));
-            http::serve(url, server, &name, LogFormat::Text).await
+            http::serve(url, server, &name).await
         }
         None => Ok(stdio::serve(server.open().await?).await),
     }
