@@ -12,7 +12,6 @@ use gudgeon::{
     driver::Work,
     engine::{Effect, HostRequest, Run, RunId, Ticket},
     error::Fault,
-    log_events::LogEvent,
     protocol::{
         Id, Question,
         json::{self, ObjectWriter},
@@ -45,7 +44,8 @@ enum Kind {
     Resume = 2,
     Cancel = 3,
     Report = 4,
-    End = 5,
+    Detail = 5,
+    End = 6,
 }
 
 /// Slots from this one on are requests of the core to its host, by their tickets. JavaScript represents them exactly, and
@@ -140,7 +140,8 @@ impl Batches {
                 Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
                 // The native host looks after resources of other servers.
                 Effect::Subscribed { .. } => (),
-                Effect::Log(event) => self.push_report(&event),
+                Effect::Report(text) => self.push_text(Kind::Report, &text),
+                Effect::Detail(text) => self.push_text(Kind::Detail, &text),
             }
         }
     }
@@ -328,12 +329,10 @@ impl Batches {
         self.close();
     }
 
-    fn push_report(&mut self, event: &LogEvent) {
-        let entry = self.entry(Kind::Report);
+    fn push_text(&mut self, kind: Kind, text: &str) {
+        let entry = self.entry(kind);
         entry.push(',');
-        json::push_string(entry, event.detail());
-        entry.push(',');
-        json::push(entry, &event.fields());
+        json::push_string(entry, text);
         self.close();
     }
 

@@ -21,15 +21,10 @@
 // From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
 // `bindings`.
 pub mod error;
-#[cfg(any(feature = "auth", feature = "server"))]
+#[cfg(any(feature = "auth", feature = "http"))]
 mod log_limit;
 mod log_text;
 pub mod protocol;
-#[cfg(feature = "bindings")]
-#[doc(hidden)]
-pub mod log_events;
-#[cfg(not(feature = "bindings"))]
-mod log_events;
 #[cfg(all(feature = "auth", feature = "bindings"))]
 #[doc(hidden)]
 pub mod replier;

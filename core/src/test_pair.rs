@@ -192,7 +192,8 @@ impl Pair {
                 | Effect::Resume { .. }
                 | Effect::Subscribed { .. }
                 | Effect::CancelHost(_)
-                | Effect::Log(_),
+                | Effect::Report(_)
+                | Effect::Detail(_),
             ) => (),
         }
     }

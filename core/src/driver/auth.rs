@@ -323,8 +323,7 @@ pub(crate) async fn authenticate_upgrade(
         None => Err(Refused::Unidentified),
         Some(auth) => auth.authenticate(&unauthenticated, &head.headers, remote).await,
     };
-    let refuse =
-        |refused| admission.refuse_unauthenticated(head, &unauthenticated, remote, &refused);
+    let refuse = |refused| admission.refuse_unauthenticated(head, &unauthenticated, &refused);
     decision.map(Some).map_err(refuse)
 }
 

@@ -18,7 +18,6 @@ use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work,
     endpoint_state::{EndpointState, Publish},
-    event_log::ServerLog,
     sending::Sending,
     start,
     start_gate::Backlog,
@@ -46,7 +45,6 @@ pub struct EndpointServer {
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState>,
     ledgers: Ledgers,
-    pub(super) log: ServerLog,
     pub(super) backlog: Arc<Backlog>,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
@@ -92,8 +90,6 @@ impl EndpointServer {
         #[cfg(not(feature = "auth"))]
         let _ = keys;
         let ledgers = Ledgers::default();
-        let log = ServerLog::default();
-        log.write_refusals_of(&admission);
         let backlog = Backlog::new(&ledgers.unread);
         Arc::new(Self {
             // Without one, the admission refuses everybody.
@@ -103,7 +99,6 @@ impl EndpointServer {
             sessions: RwLock::new(Arc::clone(endpoint.session_config())),
             state: Mutex::new(EndpointState::new(endpoint, Arc::clone(&backlog))),
             ledgers,
-            log,
             backlog,
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
@@ -211,13 +206,9 @@ impl EndpointServer {
         self.handle(EndpointInput::CutSubscriptions(Reader::Exchange(exchange)))
     }
 
-    /// Errors with the answer to a request, from this address, that may not become a message connection.
-    pub fn admit_upgrade(&self, head: &Parts, remote: Option<IpAddr>) -> Result<(), Part> {
-        self.admission.upgrade(head, remote)?;
-        let refused = self.lock().endpoint.refuse_connection();
-        let Some((part, event)) = refused else { return Ok(()) };
-        self.write_event(&event.with_remote(remote));
-        Err(part)
+    /// Errors with the answer to a request that may not become a message connection.
+    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+        self.lock().endpoint.admit_upgrade(head)
     }
 
     /// Returns a count, which is zero, of the received bytes of the body of a request.
@@ -389,14 +380,11 @@ impl EndpointServer {
     pub(super) fn update(&self, input: EndpointInput<'_>) {
         let mut state = self.lock();
         let armed = state.armed;
-        let mut step = state.handle(input);
-        let is_sooner = step.work.wake.take().is_some();
-        state.untaken = std::mem::take(&mut step.work);
+        let mut work = state.handle(input).work;
+        let is_sooner = work.wake.take().is_some();
+        state.untaken = work;
         state.armed = armed;
         drop(state);
-        if !step.events.is_empty() {
-            self.write_events(&mut step);
-        }
         if is_sooner {
             self.rescheduled.notify_one();
         }
@@ -426,19 +414,15 @@ impl EndpointServer {
     ) -> EndpointStep {
         let mut state = self.lock();
         change(&mut state);
-        let mut step = state.handle(input);
+        let step = state.handle(input);
         drop(state);
-        self.announce(&mut step);
+        self.announce(&step);
         step
     }
 
-    /// Wakes those who wait for the end of calls, or for an earlier deadline, and writes the events. Must be called without the
-    /// lock.
+    /// Wakes those who wait for the end of calls, or for an earlier deadline.
     #[inline]
-    pub(super) fn announce(&self, step: &mut EndpointStep) {
-        if !step.events.is_empty() {
-            self.write_events(step);
-        }
+    pub(super) fn announce(&self, step: &EndpointStep) {
         // A waiter is counted before it takes the lock to look at the state. One that is not counted yet will see this change.
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.ended.notify_waiters();

@@ -74,9 +74,7 @@ impl Engine {
         let response = outcome.unwrap_or_else(|failure| {
             let reference = self.next_reference();
             let (response, report) = route.failed(failure, &reference);
-            if let Some(text) = report {
-                self.log_report(text, reference, None);
-            }
+            self.effects.extend(report.map(Effect::Report));
             response
         });
         Some(origin.deliver(CallEvent::Responded(Box::new(response))))

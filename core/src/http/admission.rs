@@ -23,7 +23,6 @@ use super::{
     content::Content,
     forwarded::{Forwarded, ForwardedTarget, Peer},
     guard::Guard,
-    logging::{NotAdmitted, Reason, RefusalLog},
     probes::{Probes, Readiness},
     refusal::forbidden,
     reply::{self, Accepts},
@@ -61,7 +60,6 @@ pub(super) struct Rules {
     routes: Arc<Routes>,
     /// `true` once the shutdown has begun. It is not part of the state behind the lock, so that probes need none.
     is_draining: AtomicBool,
-    pub(super) log: RefusalLog,
     #[cfg(feature = "auth")]
     pub(super) protected: Option<Protected>,
 }
@@ -135,7 +133,6 @@ impl Admission {
             probes: Probes::new(config),
             routes,
             is_draining: AtomicBool::new(false),
-            log: RefusalLog::default(),
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))
@@ -170,19 +167,9 @@ impl Admission {
 
     /// Checks the head of a request. Fails with the answer, for which the body need not be read.
     pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
-        self.head_from(head, None)
-    }
-
-    /// Checks the head of a request from this address. What clients may hold is shared by principal, or else by address.
-    #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn head_from(&self, head: Parts, remote: Option<IpAddr>) -> Result<AdmittedHead, Part> {
-        self.admit(head, remote).map_err(|answer| self.refused_from(remote, answer))
-    }
-
-    fn admit(&self, head: Parts, remote: Option<IpAddr>) -> Result<AdmittedHead, NotAdmitted> {
         let rules = &*self.0;
         if let Some(answer) = self.probe(&head.method, head.uri.path(), true) {
-            return Err(answer.into());
+            return Err(answer);
         }
         #[cfg(feature = "auth")]
         let mut head = head;
@@ -194,14 +181,13 @@ impl Admission {
         if let Some(document) =
             rules.protected.as_ref().and_then(|protected| protected.document(&rules.guard, &head))
         {
-            return Err(document.into());
+            return Err(document);
         }
         #[cfg(feature = "auth")]
         if let Some(proxied) =
             rules.protected.as_ref().and_then(|protected| protected.proxied(&rules.guard, &head))
         {
-            let (endpoint, issuer) = proxied?;
-            return Ok(self.proxied(head, endpoint, issuer));
+            return proxied.map(|(endpoint, issuer)| self.proxied(head, endpoint, issuer));
         }
         rules.guard.check(&head).map_err(forbidden)?;
         let at_path = match rules.routes.is_empty() {
@@ -213,12 +199,12 @@ impl Admission {
                 headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed);
             }
             let status = StatusCode::NO_CONTENT;
-            return Err(Part::Head { status, headers, body: vec![], more: false }.into());
+            return Err(Part::Head { status, headers, body: vec![], more: false });
         }
         let mut cors = HeaderMap::new();
         rules.guard.decorate(&head, &mut cors);
         if let Some(at_path) = at_path {
-            return self.route(head, at_path, cors).map_err(NotAdmitted::from);
+            return self.route(head, at_path, cors);
         }
         let mcp_headers = McpHeaders::read(&head.headers);
         let mut admitted = RequestHead {
@@ -236,7 +222,7 @@ impl Admission {
                     .and_then(|headers| headers.session())
                     .map(Arc::from),
                 headers: head.headers,
-                remote,
+                remote: None,
             },
             mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
@@ -337,12 +323,11 @@ impl Admission {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.0.guard.check(head) {
-            return self.refused_from(None, forbidden(refusal).into());
+            return forbidden(refusal);
         }
         let mut cors = HeaderMap::new();
         self.0.guard.decorate(head, &mut cors);
-        let part = self.refusal(refused, &head.headers, Some(&cors), &Demands::default());
-        self.refused_from(None, NotAdmitted { part, reason: refused.reason() })
+        self.refusal(refused, &head.headers, Some(&cors), &Demands::default())
     }
 
     /// Returns the challenge of a request whose sender needs more scopes.
@@ -362,18 +347,13 @@ impl Admission {
     }
 
     /// Checks a request to become a message connection.
-    pub(crate) fn upgrade(&self, head: &Parts, remote: Option<IpAddr>) -> Result<(), Part> {
-        self.check_upgrade(head).map_err(|answer| self.refused_from(remote, answer.into()))
-    }
-
-    fn check_upgrade(&self, head: &Parts) -> Result<(), (Part, Reason)> {
+    pub(super) fn upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.0.guard.check(head).map_err(forbidden)?;
         match self.0.config.place(head.uri.path()) {
             PathMeaning::Endpoint => Ok(()),
             PathMeaning::LegacySse | PathMeaning::Elsewhere => {
                 let (status, body) = (StatusCode::NOT_FOUND, reply::refusal_body(NOWHERE));
-                let part = Part::Head { status, headers: reply::json_head(), body, more: false };
-                Err((part, Reason::new("path", NOWHERE)))
+                Err(Part::Head { status, headers: reply::json_head(), body, more: false })
             }
         }
     }
@@ -382,19 +362,10 @@ impl Admission {
         self.0.has_sessions
     }
 
-    fn target(
-        &self,
-        head: &RequestHead,
-        method: &HttpMethod,
-        uri: &Uri,
-    ) -> Result<Target, NotAdmitted> {
+    fn target(&self, head: &RequestHead, method: &HttpMethod, uri: &Uri) -> Result<Target, Part> {
         let has_sessions = self.0.has_sessions;
         let target = match (self.0.config.place(uri.path()), method) {
-            (PathMeaning::Elsewhere, _) => {
-                return Err(head
-                    .refuse(StatusCode::NOT_FOUND, Reason::new("path", NOWHERE))
-                    .into());
-            }
+            (PathMeaning::Elsewhere, _) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
             (PathMeaning::LegacySse, &HttpMethod::GET) if has_sessions => {
                 Target::OpenLegacySse { path: uri.path().to_owned() }
             }
@@ -412,16 +383,20 @@ impl Admission {
             head.check_media_types()?;
             if head.content_length().is_some_and(|length| length > self.0.config.max_body) {
                 let cors = head.cors.as_deref();
-                let (demands, refused) = (Demands::default(), Refused::BodyTooLarge);
-                let part = self.refusal(&refused, &head.facts.headers, cors, &demands);
-                return Err(NotAdmitted { part, reason: refused.reason() });
+                let demands = Demands::default();
+                return Err(self.refusal(
+                    &Refused::BodyTooLarge,
+                    &head.facts.headers,
+                    cors,
+                    &demands,
+                ));
             }
         }
         Ok(target)
     }
 
     /// Returns the answer to `OPTIONS`, and to a method that is not served.
-    fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> NotAdmitted {
+    fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> Part {
         let has_sessions = self.0.has_sessions;
         let allowed = match has_sessions {
             true => ALLOWED,
@@ -432,15 +407,13 @@ impl Admission {
             headers
         };
         if method == HttpMethod::OPTIONS {
-            return head.answer(StatusCode::NO_CONTENT, allow(HeaderMap::new()), Vec::new()).into();
+            return head.answer(StatusCode::NO_CONTENT, allow(HeaderMap::new()), Vec::new());
         }
-        let message = match has_sessions {
+        let body = reply::refusal_body(match has_sessions {
             true => "POST messages here; a session also takes GET and DELETE",
             false => "POST messages here: this server has no sessions",
-        };
-        let body = reply::refusal_body(message);
-        let part = head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body);
-        (part, Reason::new("method", message)).into()
+        });
+        head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
     }
 }
 
@@ -500,18 +473,19 @@ impl AdmittedHead {
         self.head.expires = Some(expires);
     }
 
+    /// Sets the address that the request came from. What clients may hold is shared by principal, or else by address.
+    pub fn set_remote(&mut self, remote: IpAddr) {
+        self.head.facts.remote = Some(remote);
+    }
+
     /// Returns the answer to a request that can't be served after all.
     pub fn refuse(&self, refused: &Refused) -> Part {
         #[cfg(feature = "auth")]
         let demands = self.admission.demands(self.head.unauthenticated.as_deref());
         #[cfg(not(feature = "auth"))]
         let demands = Demands::default();
-        let (facts, cors) = (&self.head.facts, self.head.cors.as_deref());
-        let part = self.admission.refusal(refused, &facts.headers, cors, &demands);
-        if let Some(reason) = refused.reason() {
-            self.admission.0.log.write(&reason, &part, facts);
-        }
-        part
+        let (headers, cors) = (&self.head.facts.headers, self.head.cors.as_deref());
+        self.admission.refusal(refused, headers, cors, &demands)
     }
 
     /// Returns the facts by which the sender is to be authenticated, before the body is read. Returns `None` if everybody may
@@ -553,17 +527,10 @@ impl AdmittedHead {
             Target::PostLegacySse { session } => {
                 Content::PostLegacySse { session, frame: Frame::parse(body) }
             }
-            Target::InvalidHeaders(fault) => {
-                let reason = Reason::new("headers", "its headers contradict each other");
-                let part = head.refuse_headers(body, fault);
-                admission.0.log.write(&reason, &part, &head.facts);
-                return Err(part);
-            }
+            Target::InvalidHeaders(fault) => return Err(head.refuse_headers(body, fault)),
             // The driver passes such a request on.
             #[cfg(feature = "auth")]
-            Target::OAuth(_) => {
-                return Err(head.refuse(StatusCode::NOT_FOUND, Reason::new("path", NOWHERE)).0);
-            }
+            Target::OAuth(_) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
         };
         Ok(Box::new(AdmittedRequest { head, content }))
     }
@@ -597,23 +564,19 @@ impl RequestHead {
         }
     }
 
-    fn check_media_types(&self) -> Result<(), (Part, Reason)> {
+    fn check_media_types(&self) -> Result<(), Part> {
         if !reply::is_json(&self.facts.headers) {
-            let reason = Reason::new("content_type", "Content-Type must be application/json");
-            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason))
+            let message = "Content-Type must be application/json";
+            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
         } else if reply::is_encoded(&self.facts.headers) {
             let mut headers = reply::json_head();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             let message = "the body must be sent as it is, without Content-Encoding";
-            let part = self.answer(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                headers,
-                reply::refusal_body(message),
-            );
-            Err((part, Reason::new("content_encoding", message)))
+            let body = reply::refusal_body(message);
+            Err(self.answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, headers, body))
         } else if !self.accepts.json && !self.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
-            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, Reason::new("accept", message)))
+            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, message))
         } else {
             Ok(())
         }
@@ -632,16 +595,14 @@ impl RequestHead {
             }
             _ => wire::spoken_by(&self.mcp_headers),
         };
-        let answer = reply::fault(wire, frame.request_id(), fault);
-        let (status, body) = answer.unwrap_or_else(|| {
-            (StatusCode::BAD_REQUEST, reply::refusal_body("the headers contradict each other"))
-        });
-        self.answer(status, reply::json_head(), body)
+        match reply::fault(wire, frame.request_id(), fault) {
+            Some((status, body)) => self.answer(status, reply::json_head(), body),
+            None => self.refuse(StatusCode::BAD_REQUEST, "the headers contradict each other"),
+        }
     }
 
-    fn refuse(&self, status: StatusCode, reason: Reason) -> (Part, Reason) {
-        let body = reply::refusal_body(&reason.text);
-        (self.answer(status, reply::json_head(), body), reason)
+    fn refuse(&self, status: StatusCode, message: &str) -> Part {
+        self.answer(status, reply::json_head(), reply::refusal_body(message))
     }
 
     fn answer(&self, status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Part {

@@ -8,11 +8,8 @@ use core::net::IpAddr;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
 use self::allowed::{HostPattern, OriginPattern};
-use super::{
-    forwarded::{ForwardedTarget, TrustedProxies},
-    logging::Reason,
-};
-use crate::error::option_name;
+use super::forwarded::{ForwardedTarget, TrustedProxies};
+use crate::{error::option_name, protocol::json::ObjectWriter};
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -63,8 +60,8 @@ pub enum Cors {
 #[derive(Debug)]
 pub(super) struct GuardRefusal {
     pub(super) status: StatusCode,
-    /// The text names the setting that would let the request in.
-    pub(super) reason: Reason,
+    /// A JSON object, whose `error` names the setting that would let the request in.
+    pub(super) body: Vec<u8>,
 }
 
 /// The compiled configuration.
@@ -135,8 +132,7 @@ impl Guard {
             if !self.lets_in(text, &hosts, is_loopback) {
                 return Err(GuardRefusal::new(
                     StatusCode::FORBIDDEN,
-                    "origin",
-                    format!(
+                    &format!(
                         "requests from the origin {} are refused: if that page may call, add it to {}; if it is the \
                          server's own address, set {}",
                         quoted(origin.as_bytes()),
@@ -222,8 +218,7 @@ impl Guard {
         };
         Err(GuardRefusal::new(
             StatusCode::MISDIRECTED_REQUEST,
-            "host",
-            format!(
+            &format!(
                 "the request is for {said}, which is not served here: add the host to {}, or set {} to the address that \
                  clients use",
                 option_name("allowed_hosts"),
@@ -270,8 +265,10 @@ impl Guard {
 }
 
 impl GuardRefusal {
-    fn new(status: StatusCode, name: &'static str, message: String) -> Self {
-        Self { status, reason: Reason::new(name, message) }
+    fn new(status: StatusCode, message: &str) -> Self {
+        let mut body = ObjectWriter::with_capacity(message.len() + 16);
+        body.member("error", message);
+        Self { status, body: body.finish().into_bytes() }
     }
 }
 

@@ -7,7 +7,6 @@ use std::{borrow::Cow, time::Instant};
 
 use super::{
     Endpoint,
-    logging::End,
     process_message::{List, Outcome, ProcessMessage, Sender},
     sealed_id, session,
 };
@@ -58,7 +57,7 @@ impl Endpoint {
                     self.absent.ended.add(key);
                 }
                 if let Some(number) = self.sessions.number_of(&session) {
-                    self.end_session(now, number, End::Deleted);
+                    self.end_session(now, number);
                 }
             }
             ProcessMessage::Listens { session } => self.send_kept_elsewhere(&session),

@@ -6,7 +6,6 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
-    logging::{End, Reason},
     opening::Found,
     reply,
     requests::{HttpRequest, too_many},
@@ -16,7 +15,6 @@ use super::{
 use crate::{
     error::option_name,
     framing::sse,
-    log_events::EventKind,
     protocol::Frame,
     session::server::{HttpFacts, ServerSession},
 };
@@ -27,8 +25,7 @@ impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            let reason = Reason::new("accept", message);
-            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, &reason);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
         let number = match self.find_session(now, &request) {
             Found::Session(number) => number,
@@ -37,8 +34,8 @@ impl Endpoint {
                 return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
             }
         };
-        if let Err(reason) = self.check_version(&request.mcp_headers) {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+        if let Err(message) = self.check_version(&request.mcp_headers) {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
@@ -62,10 +59,10 @@ impl Endpoint {
     }
 
     pub(super) fn delete(&mut self, now: Instant, request: HttpRequest) {
-        if let Err(reason) = self.check_version(&request.mcp_headers)
+        if let Err(message) = self.check_version(&request.mcp_headers)
             && request.facts.session_id.is_some()
         {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
         }
         if !self.delete_session(now, &request) {
             return self.refuse_without(request);
@@ -74,29 +71,11 @@ impl Endpoint {
     }
 
     /// Ends a session, its streams and its calls.
-    pub(super) fn end_session(&mut self, now: Instant, number: u64, end: End) {
-        self.close_session(now, number, Some(end));
-    }
-
-    /// Ends a session for another one.
-    pub(super) fn evict_session(&mut self, now: Instant, number: u64) {
-        self.log_evicted(number);
-        self.close_session(now, number, None);
-    }
-
-    /// `end`: the reason, unless it is logged already.
-    fn close_session(&mut self, now: Instant, number: u64, end: Option<End>) {
+    pub(super) fn end_session(&mut self, now: Instant, number: u64) {
         self.with_session(now, number, u64::MAX, None, Some(session::Input::Closed));
         let Some(session) = self.sessions.take(number) else { return };
-        let stream_end = self.own_end(End::SessionEnded);
-        for _ in 0..session.listening(None) {
-            self.log_stream_end(&session, stream_end);
-        }
         for exchange in session.exchanges() {
             self.end(exchange);
-        }
-        if let Some(end) = end {
-            self.log_session_end(&session, end);
         }
         self.sessions.forget(&session);
     }
@@ -111,18 +90,14 @@ impl Endpoint {
             }
             ExchangeOwner::Stream { session, stream } => {
                 self.exchanges.remove(&id);
-                if let Some(mut session) = self.sessions.take(session) {
+                if let Some(session) = self.sessions.get_mut(session) {
                     session.touched = now;
-                    if session.is_got(stream) {
-                        self.log_stream_end(&session, End::ClientLeft);
-                    }
                     session.detach(stream);
-                    self.sessions.put(session);
                 }
             }
             ExchangeOwner::LegacySse { session } => {
                 self.exchanges.remove(&id);
-                self.end_session(now, session, End::ClientLeft);
+                self.end_session(now, session);
             }
             ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
         }
@@ -132,15 +107,14 @@ impl Endpoint {
     pub(super) fn open_legacy_sse(&mut self, now: Instant, request: HttpRequest, path: &str) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            let reason = Reason::new("accept", message);
-            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, &reason);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
         }
         if !self.make_room_for_session(now, &request) {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let (id, facts) = (self.sessions.random_id(), Arc::clone(&request.facts));
-        let mut session = self.sessions.create(now, id, machine, &facts);
+        let id = self.sessions.random_id();
+        let mut session = self.sessions.create(now, id, machine, &request.facts);
         session.legacy_sse = Some(request.exchange);
         let mut first = Vec::new();
         sse::named_event(
@@ -153,9 +127,7 @@ impl Endpoint {
             exchange(now, request, ExchangeOwner::LegacySse { session: session.number });
         self.respond(id, &mut exchange, StatusCode::OK, reply::stream_head(), first, true);
         self.exchanges.insert(id, exchange);
-        let number = session.number;
         self.sessions.put(session);
-        self.log_opened(EventKind::SessionOpened, number, &facts);
     }
 
     pub(super) fn post_legacy_sse(
@@ -192,17 +164,23 @@ impl Endpoint {
 
     /// Resumes a broken stream of the client, with that stream's events only.
     fn resume(&mut self, now: Instant, request: HttpRequest, session: &mut Session, event: &str) {
-        if !self.config.event_store {
-            let option = option_name("event_store");
-            let text = format!("streams can't be resumed here (option {option})");
-            let reason = Reason::new("resumption", text);
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
-        }
-        let Ok((stream, missed)) = session.log().replay(event) else {
+        let found = match self.config.event_store {
+            true => session.log().replay(event),
+            false => {
+                return self.refuse_request(
+                    request,
+                    StatusCode::BAD_REQUEST,
+                    &format!(
+                        "streams can't be resumed here (option {})",
+                        option_name("event_store")
+                    ),
+                );
+            }
+        };
+        let Ok((stream, missed)) = found else {
             let message =
                 "Last-Event-ID was never issued in this session, or is too old to go on from";
-            let reason = Reason::new("resumption", message);
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
@@ -210,14 +188,8 @@ impl Endpoint {
                 .refuse_for_now(request, &too_many("streams of one session", "max_streams"));
         }
         let id = request.exchange;
-        if !is_over {
-            let was_got = session.is_got(stream);
-            if let Some(before) = session.resume(stream, id) {
-                if was_got {
-                    self.log_stream_end(session, End::Complete);
-                }
-                self.end(before);
-            }
+        if !is_over && let Some(before) = session.resume(stream, id) {
+            self.end(before);
         }
         self.connect(now, request, session, stream);
         for (event, frame) in missed {
@@ -226,7 +198,6 @@ impl Endpoint {
             self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
         }
         if is_over {
-            self.log_stream_end(session, End::Complete);
             self.end(id);
         } else if is_standalone(stream) {
             self.deliver_kept(now, session, stream);
@@ -236,7 +207,6 @@ impl Endpoint {
     /// Begins the answer to a GET.
     fn connect(&mut self, now: Instant, request: HttpRequest, session: &Session, stream: u64) {
         let id = request.exchange;
-        self.log_stream_opened(session, &request.facts);
         let owner = ExchangeOwner::Stream { session: session.number, stream };
         let mut exchange = exchange(now, request, owner);
         // The first byte shows proxies and clients that the stream is open.
@@ -258,8 +228,7 @@ impl Endpoint {
         }
         let message =
             "Mcp-Session-Id is missing: GET and DELETE belong to a session that initialize opened";
-        let reason = Reason::new("no_session", message);
-        self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+        self.refuse_request(request, StatusCode::BAD_REQUEST, message);
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     ConnectionId, Endpoint, EndpointConfig, EndpointOutput, ExchangeId, ExchangeOwner, Part,
-    logging::End, session, sessions::is_standalone,
+    session, sessions::is_standalone,
 };
 use crate::framing::sse;
 
@@ -36,7 +36,7 @@ impl Endpoint {
                 self.sessions.drop_resting(Some(since));
             }
             for number in self.sessions.idle(now, self.config.session_idle) {
-                self.end_session(now, number, End::Idle);
+                self.end_session(now, number);
             }
             self.expire(now);
         }
@@ -168,7 +168,7 @@ impl Endpoint {
         self.admission.begin_drain();
         self.engine.stop_suspended();
         for number in self.sessions.all() {
-            self.end_session(now, number, End::ServerStopped);
+            self.end_session(now, number);
         }
         for connection in self.connections.keys().copied().collect::<Vec<_>>() {
             self.close_connection(now, connection);

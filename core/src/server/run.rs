@@ -31,7 +31,6 @@ use crate::{
     clock,
     driver::{Host, Work, stderr},
     engine::{Effect, HostReply, HostRequest, Run, RunId},
-    log_limit::LeftOut,
     router::Failure,
     session::{asking::AskId, server::CallContext},
 };
@@ -143,14 +142,14 @@ impl Runner {
                 }
                 // It was answered at once.
                 Effect::CancelHost(_) => (),
-                Effect::Log(event) => {
+                Effect::Report(text) => {
                     // The reply of the call is not delayed by the program's subscriber.
                     if !std::mem::replace(&mut has_flushed, true) {
                         self.connection.flush();
                     }
-                    event.write(LeftOut::default());
-                    stderr::write(&event.to_string());
+                    report(&text);
                 }
+                Effect::Detail(text) => tracing::debug!("{text}"),
             }
         }
     }

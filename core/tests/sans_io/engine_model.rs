@@ -414,7 +414,7 @@ impl Model {
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");
             }
-            Effect::Log(_) | Effect::Subscribed { .. } => (),
+            Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => (),
         }
     }
 

@@ -304,7 +304,8 @@ impl Shell {
                     self.service.handle(Instant::now(), Input::Computed(job.run()));
                 }
                 Output::Effect(
-                    Effect::Log(_)
+                    Effect::Report(_)
+                    | Effect::Detail(_)
                     | Effect::Answered { .. }
                     | Effect::Resume { .. }
                     | Effect::Subscribed { .. }

@@ -9,7 +9,6 @@ use std::{
 const LAYERS: &[&str] = &[
     "error",
     "protocol",
-    "log_events",
     "replier",
     "wire",
     "framing",

@@ -1,7 +1,6 @@
 /**
  * A destination of log messages; `console` is one, as are the loggers of pino and winston. `detail` is an error, or an
- * object with the fields of an event: `event` is its name, such as `http.refused`; docs/logs.md lists all events. A method that
- * throws stops nothing.
+ * object with the fields of an event.
  */
 export interface Logger {
   debug(message: string, detail?: unknown): void;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .._native import stderr_has_room
+
 
 def reserve() -> None:
     """Opens the null device as descriptor 2 if it is closed, because the next file or socket would take its place."""
@@ -19,13 +21,17 @@ def reserve() -> None:
 
 
 def announce(text: str) -> None:
-    """Writes lines that another program may read. Does nothing if standard error is closed, or takes logs as JSON, whose
-    event `server.started` says the same.
-    """
+    """Writes lines that another program may read. Does nothing if standard error is closed."""
     # Without standard error, `print` writes to standard output.
-    if sys.stderr is None or os.environ.get("GUDGEON_LOG_FORMAT") == "json":
+    if sys.stderr is None:
         return
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
         pass  # the host has closed it
+
+
+def warn(text: str) -> None:
+    """Writes a line, unless that would block."""
+    if stderr_has_room():
+        announce(text)

@@ -10,10 +10,7 @@ mod tls;
 use std::{
     fmt, io,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -40,7 +37,6 @@ use crate::{
     driver::{Boxed, EndpointServer, Holding, Host, HostedEndpoint, boxed, keep_time},
     error::{Error, option_name},
     http::Peer,
-    log_events::EventKind,
     log_limit::LogLimit,
     protocol::ClientKey,
 };
@@ -112,7 +108,6 @@ pub struct Listening {
     /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
-    has_begun_to_stop: AtomicBool,
     /// Runs at the end of the shutdown; dropped with the server otherwise.
     at_end: Mutex<Option<Boxed<()>>>,
 }
@@ -180,7 +175,6 @@ pub(crate) async fn open(
     let timing = keep_time(Arc::clone(&endpoint));
     let mut tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
     tasks.extend(group);
-    endpoint.log_listening(EventKind::ServerStarted, &url);
     Ok(Listening {
         url,
         warning,
@@ -190,7 +184,6 @@ pub(crate) async fn open(
         stage,
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
-        has_begun_to_stop: AtomicBool::new(false),
         at_end: Mutex::default(),
     })
 }
@@ -265,9 +258,6 @@ impl Listening {
     pub async fn shut_down(&self) {
         // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
-        if !self.has_begun_to_stop.swap(true, Ordering::Relaxed) {
-            self.endpoint.log_listening(EventKind::ServerStopping, &self.url);
-        }
         if !self.drain_delay.is_zero() && self.advance(Stage::Draining) {
             sleep(self.drain_delay).await;
             self.advance(Stage::Closing);
@@ -299,9 +289,7 @@ impl Listening {
 
     fn stop(&self) {
         self.endpoint.close();
-        if self.advance(Stage::Closed) {
-            self.endpoint.log_listening(EventKind::ServerStopped, &self.url);
-        }
+        self.advance(Stage::Closed);
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
