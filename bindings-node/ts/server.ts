@@ -258,6 +258,10 @@ export class Server<L = unknown> implements ServerMembers<L> {
    *
    * const app = new Server("shelf");
    * app.route("POST", "/hooks", async (request) => Response.json({ received: (await request.text()).length }));
+   * const server = await app.listen("http://127.0.0.1:0/mcp");
+   * const answer = await fetch(new URL("/hooks", server.url), { method: "POST", body: "abc" });
+   * console.log(await answer.json()); // { received: 3 }
+   * await server.close();
    * ```
    */
   route(method: RouteMethod, path: string, handler: RouteHandler): this;

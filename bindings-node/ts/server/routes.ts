@@ -6,7 +6,8 @@ import type { Context } from "../model/types/context.js";
 import type { RouteCaller, RouteOptions } from "../model/types/server.js";
 import { isObject } from "../model/values.js";
 import type { Plan, PlanOwner } from "../plan/plan.js";
-import type { Handle } from "./registration.js";
+
+type Handle = (...args: unknown[]) => unknown;
 
 /** A handler of HTTP requests beside the endpoint. */
 export interface Route {

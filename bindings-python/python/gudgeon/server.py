@@ -340,8 +340,8 @@ class Server(ComponentHost, Running):
         """Answers HTTP requests beside the endpoint, such as a webhook, a status page or a download.
 
         The function takes an `HttpRequest`, or nothing, and returns a str, bytes, JSON values such as a dict, None
-        (204), or an `HttpResponse`. A `def` runs on the server's threads, an `async def` on the event loop. An exception
-        is answered with 500 and a reference to the log.
+        (204), or an `HttpResponse`. A `def` runs on the server's threads, an `async def` on the event loop. An
+        exception is answered with 500 and a reference to the log.
 
         Routes are served at addresses: by `run`, `serve` and `listen`. Host and origin are checked as for the endpoint,
         and the limits `max_body` and `max_in_flight` count for both. Middleware does not run around routes. Everything
