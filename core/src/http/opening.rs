@@ -15,7 +15,7 @@ use crate::{
     session::server::{ListKind, ServerSession},
 };
 
-/// What is remembered of sessions that are not in memory.
+/// The facts that are remembered of sessions that are not in memory.
 #[derive(Debug, Default)]
 pub(super) struct AbsentSessions {
     pub(super) ended: EndedSessions,

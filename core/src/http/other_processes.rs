@@ -1,4 +1,5 @@
-//! What an endpoint shares with the other processes that serve its address: a client's next request may go to any of them.
+//! Sessions and changes that an endpoint shares with the other processes of its address: a client's next request may go to any
+//! of them.
 //!
 //! A process acts on a message if it holds the session that the message names. A session that no process holds has nothing
 //! that a message could concern.

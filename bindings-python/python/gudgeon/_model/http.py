@@ -104,7 +104,7 @@ class HttpResponse:
 
     @property
     def has_body(self) -> bool:
-        """Whether the response has a body, which may be empty or None as JSON."""
+        """True if the response has a body, which may be empty or None as JSON."""
         return self.body is not _NOTHING
 
     def __repr__(self) -> str:
