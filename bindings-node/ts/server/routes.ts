@@ -37,7 +37,7 @@ interface Written {
 }
 
 /** Returns a route of this server; throws a TypeError for arguments of other types. The core checks method and path. */
-export function routeOf(owner: PlanOwner, method: string, path: string, options: RouteOptions | Handle, handler?: Handle): Route {
+export function routeOf(owner: PlanOwner, method: string, path: string, options: RouteOptions | Handle = {}, handler?: Handle): Route {
   const place = `route(${display(method)}, ${display(path)})`;
   if (typeof method !== "string" || typeof path !== "string") {
     throw new TypeError(`${place}: the method and the path must be strings, as in app.route("POST", "/hooks", handler)`);
