@@ -13,7 +13,7 @@ BODIES = {
     "text": '{"shelf": "Bücher"}\r\n'.encode(),
     "no text": bytes(range(256)),
     "much": b"x" * 1_000_000,
-    "much that is no text": b"\xff" * 1_000_000,
+    "many bytes that are not text": b"\xff" * 1_000_000,
 }
 
 

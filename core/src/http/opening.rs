@@ -50,8 +50,8 @@ impl AbsentSessions {
 }
 
 impl Endpoint {
-    /// Returns the session that a request names. A session before 2026-07-28 that is not in memory is restored from its id, in
-    /// whichever process with the same keys it was opened.
+    /// Returns the session that a request names. A session before 2026-07-28 that is not in memory is restored from its id,
+    /// also if another process with the same keys opened it.
     pub(super) fn find_session(&mut self, now: Instant, request: &HttpRequest) -> Found {
         let HttpFacts { session_id: Some(id), principal, .. } = &*request.facts else {
             return Found::Nothing;

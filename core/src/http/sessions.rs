@@ -286,7 +286,7 @@ impl Sessions {
         (is_its_own && session.legacy_sse.is_some() == legacy_sse).then_some(number)
     }
 
-    /// Returns the number of the session with this id, whoever opened it.
+    /// Returns the number of the session with this id, for any principal.
     pub(super) fn number_of(&self, id: &str) -> Option<u64> {
         self.numbers.get(id).copied()
     }
