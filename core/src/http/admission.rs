@@ -9,42 +9,41 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
 };
 
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
 #[cfg(feature = "auth")]
-use super::authorization::{Protected, Unauthenticated};
+use super::authorization::Protected;
 use super::{
     EndpointConfig, Part, Refused, SessionMode,
+    admitted::{AdmittedHead, RequestHead, Target},
     challenge::{self, Demands},
     config::PathMeaning,
-    content::Content,
     forwarded::{Forwarded, ForwardedTarget, Peer},
     guard::Guard,
     probes::{Probes, Readiness},
     refusal::forbidden,
     reply::{self, Accepts},
-    routes::{self, RouteTarget},
+    routes,
 };
 #[cfg(feature = "auth")]
 use crate::auth::authorization_server::{
     self as proxy,
-    proxy::{MAX_BODY, OAuthEndpoint, ProxyRequest},
+    proxy::{OAuthEndpoint, ProxyRequest},
 };
 use crate::{
-    error::{Error, Fault},
-    protocol::{ClientKey, Dialect, Frame, Message, Method, Principal, Revision},
+    error::Error,
+    protocol::{Dialect, Principal},
     router::Routes,
     session::server::{HttpFacts, MissingScopes, SessionConfig},
-    wire::{self, McpHeaders, Wire},
+    wire::{self, McpHeaders},
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
 /// The allowed methods of a server without sessions.
 const ALLOWED_ALONE: &str = "POST, OPTIONS";
-const NOWHERE: &str = "nothing is served at this path";
+pub(super) const NOWHERE: &str = "nothing is served at this path";
 
 /// The first checks of every request. Clones share one configuration.
 #[derive(Clone, Debug)]
@@ -54,7 +53,7 @@ pub struct Admission(pub(super) Arc<Rules>);
 pub(super) struct Rules {
     pub(super) guard: Guard,
     pub(super) config: EndpointConfig,
-    dialects: Vec<Dialect>,
+    pub(super) dialects: Vec<Dialect>,
     has_sessions: bool,
     probes: Probes,
     routes: Arc<Routes>,
@@ -62,60 +61,6 @@ pub(super) struct Rules {
     is_draining: AtomicBool,
     #[cfg(feature = "auth")]
     pub(super) protected: Option<Protected>,
-}
-
-/// A request whose head was admitted: its body may be read.
-#[derive(Debug)]
-pub struct AdmittedHead {
-    admission: Admission,
-    head: RequestHead,
-    target: Target,
-}
-
-/// A request that an endpoint can handle.
-#[derive(Debug)]
-pub struct AdmittedRequest<'a> {
-    pub(super) head: RequestHead,
-    pub(super) content: Content<'a>,
-}
-
-/// The facts in the head of a request.
-#[cfg_attr(feature = "auth", derive(Default))]
-#[derive(Debug)]
-pub(super) struct RequestHead {
-    pub(super) facts: HttpFacts,
-    pub(super) mcp_headers: McpHeaders,
-    pub(super) accepts: Accepts,
-    /// CORS headers of the answer.
-    pub(super) cors: Option<Box<HeaderMap>>,
-    /// `true` if the client leaves so much unread that it may not call.
-    pub(super) is_behind: bool,
-    /// The URL of the document about this resource, for challenges.
-    pub(super) metadata: Option<Box<str>>,
-    /// The time at which the access token expires.
-    pub(super) expires: Option<Instant>,
-    /// Set if the sender has to be authenticated.
-    #[cfg(feature = "auth")]
-    pub(super) unauthenticated: Option<Box<Unauthenticated>>,
-}
-
-#[derive(Debug)]
-pub(super) enum Target {
-    Post,
-    Get,
-    Delete,
-    OpenLegacySse {
-        path: String,
-    },
-    PostLegacySse {
-        session: Option<String>,
-    },
-    Route(Box<RouteTarget>),
-    /// The MCP headers contradict each other. The refusal names the request, which is in the body.
-    InvalidHeaders(Fault),
-    /// A resource of the OAuth proxy, for which the sender needs no token.
-    #[cfg(feature = "auth")]
-    OAuth(Box<ProxyRequest>),
 }
 
 impl Admission {
@@ -275,7 +220,7 @@ impl Admission {
 
     /// Returns an admitted request.
     pub(super) fn admitted(&self, head: RequestHead, target: Target) -> AdmittedHead {
-        AdmittedHead { admission: self.clone(), head, target }
+        AdmittedHead::new(self.clone(), head, target)
     }
 
     /// Returns the paths of `health` and `ready`.
@@ -294,16 +239,8 @@ impl Admission {
             headers: head.headers,
             body: Vec::new(),
         };
-        AdmittedHead {
-            admission: self.clone(),
-            head: RequestHead::default(),
-            target: Target::OAuth(Box::new(ProxyRequest {
-                endpoint,
-                issuer,
-                request,
-                client: None,
-            })),
-        }
+        let target = ProxyRequest { endpoint, issuer, request, client: None };
+        self.admitted(RequestHead::default(), Target::OAuth(Box::new(target)))
     }
 
     /// Returns the maximum size of a body, in bytes.
@@ -414,199 +351,5 @@ impl Admission {
             false => "POST messages here: this server has no sessions",
         });
         head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
-    }
-}
-
-impl AdmittedHead {
-    /// Returns the maximum size of the body, in bytes.
-    #[doc(hidden)] // For the drivers and the language bindings.
-    pub fn max_body(&self) -> usize {
-        match self.target {
-            #[cfg(feature = "auth")]
-            Target::OAuth(_) => MAX_BODY.min(self.admission.max_body()),
-            _ => self.admission.max_body(),
-        }
-    }
-
-    /// Returns whether the request is one to the OAuth proxy.
-    #[cfg(feature = "auth")]
-    pub(crate) fn is_proxied(&self) -> bool {
-        matches!(self.target, Target::OAuth(_))
-    }
-
-    /// Returns the request to the OAuth proxy, with its body.
-    #[cfg(feature = "auth")]
-    pub(crate) fn into_proxied(self, body: &[u8]) -> Option<ProxyRequest> {
-        let Target::OAuth(mut request) = self.target else { return None };
-        request.request.body = body.to_vec();
-        request.client = self.head.facts.client_key();
-        Some(*request)
-    }
-
-    /// Returns whether the request asks for a stream that lasts until the client leaves: a GET, or `subscriptions/listen`.
-    pub(crate) fn is_subscription(&self) -> bool {
-        match self.target {
-            Target::Get | Target::OpenLegacySse { .. } => true,
-            Target::Post => self.head.mcp_headers.is_for(Method::Listen),
-            _ => false,
-        }
-    }
-
-    /// Returns the client that the request is counted for, if it is known.
-    pub(crate) fn client_key(&self) -> Option<ClientKey> {
-        self.head.facts.client_key()
-    }
-
-    /// Has the request refused if it calls, because its client leaves too many answers unread.
-    pub(crate) fn set_behind(&mut self) {
-        self.head.is_behind = true;
-    }
-
-    /// Sets the authenticated sender of the request.
-    pub fn set_principal(&mut self, principal: Arc<Principal>) {
-        self.head.facts.principal = Some(principal);
-    }
-
-    /// Sets the time at which the access token of the request expires. A stream that only listens ends then.
-    #[cfg(feature = "auth")]
-    pub fn set_expiry(&mut self, expires: Instant) {
-        self.head.expires = Some(expires);
-    }
-
-    /// Sets the address that the request came from. What clients may hold is shared by principal, or else by address.
-    pub fn set_remote(&mut self, remote: IpAddr) {
-        self.head.facts.remote = Some(remote);
-    }
-
-    /// Returns the answer to a request that can't be served after all.
-    pub fn refuse(&self, refused: &Refused) -> Part {
-        #[cfg(feature = "auth")]
-        let demands = self.admission.demands(self.head.unauthenticated.as_deref());
-        #[cfg(not(feature = "auth"))]
-        let demands = Demands::default();
-        let (headers, cors) = (&self.head.facts.headers, self.head.cors.as_deref());
-        self.admission.refusal(refused, headers, cors, &demands)
-    }
-
-    /// Returns the facts by which the sender is to be authenticated, before the body is read. Returns `None` if everybody may
-    /// call, or the sender is known.
-    #[cfg(feature = "auth")]
-    pub(crate) fn unauthenticated(&self) -> Option<(&Unauthenticated, &HeaderMap, Option<IpAddr>)> {
-        let HttpFacts { principal, headers, remote, .. } = &self.head.facts;
-        match principal {
-            Some(_) => None,
-            None => Some((self.head.unauthenticated.as_deref()?, headers, *remote)),
-        }
-    }
-
-    /// Parses the body. Fails with the answer to a request that is refused.
-    pub fn body(self, body: &[u8]) -> Result<Box<AdmittedRequest<'_>>, Part> {
-        if body.len() > self.max_body() && self.target.has_body() {
-            return Err(self.refuse(&Refused::BodyTooLarge));
-        }
-        // A shell that does not authenticate admits nobody.
-        #[cfg(feature = "auth")]
-        if self.unauthenticated().is_some() {
-            return Err(self.refuse(&Refused::NoCredentials));
-        }
-        let Self { admission, head, target } = self;
-        let content = match target {
-            Target::Post => {
-                let frame = Frame::parse(body);
-                let era = wire::classify(&frame, &head.mcp_headers, &admission.0.dialects);
-                Content::Post(frame, era)
-            }
-            Target::Route(target) => {
-                let is_encrypted = admission.0.config.is_encrypted;
-                let (route, input) = target.with_body(&head.facts, is_encrypted, body);
-                Content::Route(route, input)
-            }
-            Target::Get => Content::Get,
-            Target::Delete => Content::Delete,
-            Target::OpenLegacySse { path } => Content::OpenLegacySse { path },
-            Target::PostLegacySse { session } => {
-                Content::PostLegacySse { session, frame: Frame::parse(body) }
-            }
-            Target::InvalidHeaders(fault) => return Err(head.refuse_headers(body, fault)),
-            // The driver passes such a request on.
-            #[cfg(feature = "auth")]
-            Target::OAuth(_) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
-        };
-        Ok(Box::new(AdmittedRequest { head, content }))
-    }
-}
-
-impl Target {
-    /// Returns whether the body is a message.
-    fn has_message(&self) -> bool {
-        matches!(self, Self::Post | Self::PostLegacySse { .. })
-    }
-
-    /// Returns whether the body is read.
-    fn has_body(&self) -> bool {
-        self.has_message() || matches!(self, Self::Route(_))
-    }
-}
-
-impl RequestHead {
-    /// Returns the head of a request for a route, which nothing of MCP concerns.
-    pub(super) fn of_route(headers: HeaderMap, cors: HeaderMap) -> Self {
-        Self {
-            facts: HttpFacts { headers, ..HttpFacts::default() },
-            mcp_headers: McpHeaders::default(),
-            accepts: Accepts::default(),
-            cors: (!cors.is_empty()).then(|| Box::new(cors)),
-            is_behind: false,
-            metadata: None,
-            expires: None,
-            #[cfg(feature = "auth")]
-            unauthenticated: None,
-        }
-    }
-
-    fn check_media_types(&self) -> Result<(), Part> {
-        if !reply::is_json(&self.facts.headers) {
-            let message = "Content-Type must be application/json";
-            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
-        } else if reply::is_encoded(&self.facts.headers) {
-            let mut headers = reply::json_head();
-            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            let message = "the body must be sent as it is, without Content-Encoding";
-            let body = reply::refusal_body(message);
-            Err(self.answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, headers, body))
-        } else if !self.accepts.json && !self.accepts.stream {
-            let message = "Accept must list application/json, text/event-stream, or both";
-            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, message))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn content_length(&self) -> Option<usize> {
-        self.facts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-    }
-
-    /// Refuses headers that contradict each other, with the id of the request that they came with.
-    fn refuse_headers(&self, body: &[u8], fault: Fault) -> Part {
-        let frame = Frame::parse(body);
-        let wire = match &frame {
-            Frame::One(Ok(Message::Request { params, .. })) if wire::has_envelope(params) => {
-                Wire::for_revision(Revision::LATEST)
-            }
-            _ => wire::spoken_by(&self.mcp_headers),
-        };
-        match reply::fault(wire, frame.request_id(), fault) {
-            Some((status, body)) => self.answer(status, reply::json_head(), body),
-            None => self.refuse(StatusCode::BAD_REQUEST, "the headers contradict each other"),
-        }
-    }
-
-    fn refuse(&self, status: StatusCode, message: &str) -> Part {
-        self.answer(status, reply::json_head(), reply::refusal_body(message))
-    }
-
-    fn answer(&self, status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Part {
-        headers.extend(self.cors.as_deref().cloned().unwrap_or_default());
-        Part::Head { status, headers, body, more: false }
     }
 }

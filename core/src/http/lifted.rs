@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    ExchangeId, PeerId, PeerSession, admission::AdmittedRequest, content::Content, session,
+    ExchangeId, PeerId, PeerSession, admitted::AdmittedRequest, content::Content, session,
 };
 use crate::{
     protocol::{Frame, Message, Method},

@@ -5,6 +5,7 @@
 //! [`EndpointInput::Tick`].
 
 mod admission;
+mod admitted;
 #[cfg(feature = "auth")]
 mod authorization;
 mod challenge;
@@ -44,7 +45,6 @@ use std::{
 use http::HeaderMap;
 use rustc_hash::FxHashMap;
 
-pub use self::admission::{Admission, AdmittedHead, AdmittedRequest};
 #[cfg(feature = "auth")]
 pub use self::authorization::MountPoint;
 #[cfg(feature = "auth")]
@@ -54,6 +54,10 @@ pub use self::forwarded::Peer;
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;
+pub use self::{
+    admission::Admission,
+    admitted::{AdmittedHead, AdmittedRequest},
+};
 use self::{expiry::Expiry, opening::AbsentSessions, reply::Accepts, sessions::Sessions};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use super::{
     Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
     PeerId, PeerSession, Pump, SessionMode,
-    admission::{AdmittedRequest, RequestHead},
+    admitted::{AdmittedRequest, RequestHead},
     content::Content,
     opening::Found,
     reply, session,

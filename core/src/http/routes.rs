@@ -12,7 +12,8 @@ use http::{
 
 use super::{
     Endpoint, EndpointConfig, ExchangeOwner, Part, PeerId,
-    admission::{Admission, AdmittedHead, RequestHead, Target},
+    admission::Admission,
+    admitted::{AdmittedHead, RequestHead, Target},
     probes,
     requests::HttpRequest,
     streams,
