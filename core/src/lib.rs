@@ -25,10 +25,10 @@ pub mod error;
 mod log_limit;
 mod log_text;
 pub mod protocol;
-#[cfg(all(feature = "auth", feature = "bindings"))]
+#[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod replier;
-#[cfg(all(feature = "auth", not(feature = "bindings")))]
+#[cfg(not(feature = "bindings"))]
 mod replier;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
@@ -45,10 +45,10 @@ mod framing;
 pub mod schema;
 #[cfg(not(feature = "bindings"))]
 mod schema;
-#[cfg(all(feature = "auth", feature = "bindings"))]
+#[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod store;
-#[cfg(all(feature = "auth", not(feature = "bindings")))]
+#[cfg(not(feature = "bindings"))]
 mod store;
 #[cfg(all(feature = "auth", feature = "bindings"))]
 #[doc(hidden)]

@@ -1,7 +1,9 @@
 //! The operations of a store and their replies as JSON, for stores that are objects of the host's program.
 //!
-//! Values are base64. A reply is what the method returned: `null` for nothing, a value, `[value, version]`, a version or
-//! `"conflict"`; or `{"failed": reason}`.
+//! Values, events and messages are base64, and times are milliseconds. A reply is what the method returned: `null` for nothing, a
+//! value, `[value, version]`, a list of `[number, event]`, a number, `"conflict"`, `"gone"` or `"held"`; or `{"failed": reason}`.
+
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -11,24 +13,40 @@ use crate::{
     store::{Expect, StoreOperation, StoreReply},
 };
 
-/// Returns an operation as JSON: `operation` and `key`; of a `put` `value`, `ttl` in milliseconds, and `expect`.
+/// Returns an operation as JSON: its name as `operation`, and its members.
 pub fn operation(operation: &StoreOperation) -> String {
-    let mut members = json!({ "operation": operation.name() });
-    match operation {
-        StoreOperation::Get { key } | StoreOperation::Take { key } => {
-            members["key"] = key.as_str().into();
+    let milliseconds = |ttl: &Duration| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    let mut members = match operation {
+        StoreOperation::Get { key }
+        | StoreOperation::Take { key }
+        | StoreOperation::Delete { key } => json!({ "key": key }),
+        StoreOperation::Put { key, value, ttl, expect } => json!({
+            "key": key,
+            "value": STANDARD.encode(value),
+            "ttl": milliseconds(ttl),
+            "expect": match expect {
+                Expect::Any => json!("any"),
+                Expect::Absent => json!("absent"),
+                Expect::Version(version) => json!(version),
+            },
+        }),
+        StoreOperation::Append { log, event, max_events, max_bytes, ttl } => json!({
+            "log": log,
+            "event": STANDARD.encode(event),
+            "maxEvents": max_events,
+            "maxBytes": max_bytes,
+            "ttl": milliseconds(ttl),
+        }),
+        StoreOperation::Read { log, after } => json!({ "log": log, "after": after }),
+        StoreOperation::Publish { topic, message } => {
+            json!({ "topic": topic, "message": STANDARD.encode(message) })
         }
-        StoreOperation::Put { key, value, ttl, expect } => {
-            members["key"] = key.as_str().into();
-            members["value"] = STANDARD.encode(value).into();
-            members["ttl"] = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX).into();
-            members["expect"] = match expect {
-                Expect::Any => "any".into(),
-                Expect::Absent => "absent".into(),
-                Expect::Version(version) => (*version).into(),
-            };
+        StoreOperation::Lease { key, owner, ttl } | StoreOperation::Renew { key, owner, ttl } => {
+            json!({ "key": key, "owner": owner, "ttl": milliseconds(ttl) })
         }
-    }
+        StoreOperation::Release { key, owner } => json!({ "key": key, "owner": owner }),
+    };
+    members["operation"] = operation.name().into();
     members.to_string()
 }
 
@@ -41,6 +59,10 @@ pub fn reply(operation: &str, reply: &[u8]) -> StoreReply {
     }
     let bytes = |value: &Value| STANDARD.decode(value.as_str()?).ok();
     let version = |value: &Value| value.as_u64();
+    let event = |entry: &Value| match entry.as_array().map(Vec::as_slice) {
+        Some([number, event]) => version(number).zip(bytes(event)),
+        _ => None,
+    };
     let read = match (operation, &reply) {
         ("get", Value::Null) => Some(StoreReply::Found(None)),
         ("get", Value::Array(both)) => match &both[..] {
@@ -53,12 +75,25 @@ pub fn reply(operation: &str, reply: &[u8]) -> StoreReply {
         ("put", reply) => version(reply).map(StoreReply::Stored),
         ("take", Value::Null) => Some(StoreReply::Taken(None)),
         ("take", reply) => bytes(reply).map(|value| StoreReply::Taken(Some(value))),
+        ("delete", _) => Some(StoreReply::Deleted),
+        ("append", reply) => version(reply).filter(|number| *number > 0).map(StoreReply::Appended),
+        ("read", Value::String(text)) if text == "gone" => Some(StoreReply::Gone),
+        ("read", Value::Array(events)) => {
+            events.iter().map(event).collect::<Option<_>>().map(StoreReply::Events)
+        }
+        ("publish", _) => Some(StoreReply::Published),
+        ("lease" | "renew", Value::String(text)) if text == "held" => Some(StoreReply::Held),
+        ("lease" | "renew", reply) => version(reply).map(StoreReply::Leased),
+        ("release", _) => Some(StoreReply::Released),
         _ => None,
     };
     read.unwrap_or_else(|| {
         let wanted = match operation {
             "get" => "the bytes and their version, an integer from 0, or nothing",
             "put" => "the version of the value, an integer from 0, or \"conflict\"",
+            "append" => "the number of the event, an integer from 1",
+            "read" => "pairs of a number and the bytes of an event, or \"gone\"",
+            "lease" | "renew" => "the token of the lease, an integer from 0, or \"held\"",
             _ => "the bytes, or nothing",
         };
         StoreReply::Failed(format!("{operation}() of the store must return {wanted}"))
@@ -67,8 +102,6 @@ pub fn reply(operation: &str, reply: &[u8]) -> StoreReply {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

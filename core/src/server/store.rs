@@ -137,5 +137,7 @@ async fn carry_out(store: &dyn Store, operation: StoreOperation) -> Result<Store
             version.map_or(StoreReply::Conflict, StoreReply::Stored)
         }
         StoreOperation::Take { key } => StoreReply::Taken(store.take(key).await?),
+        StoreOperation::Delete { key } => store.take(key).await.map(|_| StoreReply::Deleted)?,
+        other => StoreReply::Failed(format!("the store has no {}", other.name())),
     })
 }

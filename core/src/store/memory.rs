@@ -63,6 +63,11 @@ impl Memory {
                 self.values.insert(key, Stored { value, version: self.version, end });
                 StoreReply::Stored(self.version)
             }
+            StoreOperation::Delete { key } => {
+                self.remove(&key);
+                StoreReply::Deleted
+            }
+            other => StoreReply::Failed(format!("the store in memory has no {}", other.name())),
         }
     }
 
