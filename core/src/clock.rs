@@ -37,6 +37,12 @@ pub(crate) fn unix() -> u64 {
     date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// Returns the date in milliseconds since 1970.
+pub(crate) fn unix_ms() -> u64 {
+    let since = date().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;

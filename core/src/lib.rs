@@ -21,7 +21,7 @@
 // From the lowest layer to the highest: a module uses only modules above it. Most are public only with the feature
 // `bindings`.
 pub mod error;
-#[cfg(any(feature = "auth", feature = "http"))]
+#[cfg(any(feature = "auth", feature = "server"))]
 mod log_limit;
 mod log_text;
 pub mod protocol;
@@ -99,6 +99,11 @@ mod clock;
 pub mod driver;
 #[cfg(all(not(feature = "bindings"), feature = "server"))]
 mod driver;
+#[cfg(all(feature = "bindings", feature = "server"))]
+#[doc(hidden)]
+pub mod stores;
+#[cfg(all(not(feature = "bindings"), feature = "server"))]
+mod stores;
 #[cfg(feature = "server")]
 pub mod transport;
 #[cfg(feature = "server")]

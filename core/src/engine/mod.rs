@@ -22,6 +22,7 @@ mod requests;
 mod returned_questions;
 mod rounds;
 mod routes;
+pub mod sealed_store;
 mod sealing;
 mod state;
 mod subscribed;

@@ -43,8 +43,6 @@ mod serve;
 mod session;
 mod state;
 mod stdio;
-#[cfg(all(feature = "auth", feature = "http"))]
-pub(crate) mod store;
 mod tool;
 mod visible;
 mod wire;
@@ -65,8 +63,6 @@ pub use self::http::{HttpOptions, HttpService};
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub use self::native::{NativeServing, native_subject};
-#[cfg(all(feature = "auth", feature = "http"))]
-pub use self::store::{Expect, MemoryStore, Store};
 pub use self::{
     answer::{Answer, Fails, Output},
     content::{Audio, File, Image, Json},
@@ -106,6 +102,10 @@ pub use crate::{
     transport::{http::server::AnswerBody, listen::Listening},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
+pub use crate::{
+    store::{Expect, StoreEvent, StoreListener, StoreSubscription},
+    stores::{MemoryStore, Store},
+};
 
 /// A Model Context Protocol server that speaks all revisions at the same time.
 ///

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 #[cfg(feature = "http")]
 use super::HttpOptions;
-use super::{Server, handler::Components, serve::Limits};
 #[cfg(all(feature = "auth", feature = "http"))]
-use super::{Store, store::OwnStore};
+use super::Store;
+use super::{Server, handler::Components, serve::Limits};
 #[cfg(feature = "http")]
 use crate::http::EndpointConfig;
 use crate::{
@@ -165,7 +165,7 @@ impl ServerOptions {
         let config = self.http.endpoint(address);
         #[cfg(feature = "auth")]
         if let (Some(auth), Some(store)) = (&config.auth, &self.store) {
-            auth.set_store(Arc::new(OwnStore(Arc::clone(store))));
+            auth.set_store(Arc::new(crate::stores::OwnStore(Arc::clone(store))));
         }
         config
     }

@@ -1,7 +1,10 @@
 //! State that several processes share, or that outlives one: the operations of a store and their replies, as data.
-//! [`engine`] is what carries them out, and [`memory`] the store of one process.
+//! [`engine`] is what carries them out, [`memory`] the store of one process, and [`derived`] makes the operations that a store
+//! lacks from three.
 
+pub mod derived;
 mod engine;
+mod log;
 pub mod memory;
 
 use std::{pin::Pin, time::Duration};

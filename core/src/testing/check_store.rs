@@ -1,4 +1,6 @@
-//! The checks of a store.
+//! The checks of a store: here those of values, and the others in [`checks`].
+
+mod checks;
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,12 +9,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use self::checks::Checks;
 use crate::{
     clock,
     error::Error,
     replier::Replier,
-    server::{Store, store::OwnStore},
     store::{Expect, StoreEngine, StoreOperation, StoreReply},
+    stores::{OwnStore, Store},
 };
 
 const LONG: Duration = Duration::from_secs(600);
@@ -63,7 +66,7 @@ enum Want {
     Nothing,
     /// From `get`: with the version of the last `put`.
     Value(&'static [u8]),
-    /// A version that no former value of the key had.
+    /// A version that is greater than that of each former value of the key.
     Stored,
     Conflict,
     /// One operation of a race succeeds, and the others find that it did.
@@ -121,7 +124,7 @@ const STEPS: &[StoreCheckStep] = &[
         Conflict,
     ),
     (
-        "a value must have another version than one that was taken",
+        "a value must have a greater version than one that was taken",
         "a",
         Put(b"5", LONG, Absent),
         Stored,
@@ -162,8 +165,8 @@ const STEPS: &[StoreCheckStep] = &[
     ("one of several take must return the value", "race", Race(&Take), Winner),
 ];
 
-/// Checks that a store of the program's own does what servers rely on: its replies, versions, the ends of values, and one
-/// winner among concurrent operations. It takes some seconds, may run beside the store's other users, and leaves no values
+/// Checks that a store of the program's own does what servers rely on: its replies, versions, the ends of values, logs and
+/// leases, one winner among concurrent operations, and messages if it carries any. It takes some seconds, may run beside the store's other users, and leaves no values
 /// behind. Errors with the first rule that the store does not keep.
 ///
 /// ```
@@ -218,7 +221,11 @@ async fn check_within(store: &dyn StoreEngine, limit: Duration) -> Result<(), Er
         });
         known.extend(stored);
     }
-    Ok(())
+    let checks = Checks { store, prefix: &prefix, limit };
+    checks.delete().await?;
+    checks.logs().await?;
+    checks.leases().await?;
+    checks.messages().await
 }
 
 /// Carries out an operation several times at once.
@@ -271,7 +278,7 @@ impl Act {
 
 impl Want {
     fn is_met(self, replies: &[StoreReply], versions: &[u64]) -> bool {
-        let is_new = |version: &u64| !versions.contains(version);
+        let is_new = |version: &u64| versions.iter().all(|former| version > former);
         match (self, replies) {
             (Nothing, [StoreReply::Found(None) | StoreReply::Taken(None)])
             | (Conflict, [StoreReply::Conflict]) => true,
@@ -304,7 +311,10 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::store::memory::Memory;
+    use crate::{
+        store::{BoxFuture, StoreEvent, StoreListener, StoreSubscription, memory::Memory},
+        stores::MemoryStore,
+    };
 
     /// A store in memory whose operations and replies are changed.
     struct Changed<F>(Mutex<Memory>, F);
@@ -332,6 +342,94 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_that_keeps_the_rules_passes() {
         assert_eq!(check(handle).await, "");
+        check_store(Arc::new(MemoryStore::default())).await.unwrap();
+    }
+
+    /// A store of a program with the methods that every store needs.
+    struct Basic(MemoryStore);
+
+    impl Store for Basic {
+        fn get(&self, key: String) -> BoxFuture<Option<(Vec<u8>, u64)>> {
+            self.0.get(key)
+        }
+
+        fn put(
+            &self,
+            key: String,
+            value: Vec<u8>,
+            ttl: Duration,
+            expect: Expect,
+        ) -> BoxFuture<Option<u64>> {
+            self.0.put(key, value, ttl, expect)
+        }
+
+        fn take(&self, key: String) -> BoxFuture<Option<Vec<u8>>> {
+            self.0.take(key)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_store_lacks_is_made_of_three_operations() {
+        let store: Arc<dyn Store> = Arc::new(Basic(MemoryStore::default()));
+        check_store(Arc::clone(&store)).await.unwrap();
+        let engine = OwnStore(store);
+        assert!(engine.subscribe(vec!["a".into()], Arc::new(|_| ())).is_none());
+        let (topic, message) = ("a".to_owned(), Vec::new());
+        let publish = StoreOperation::Publish { topic, message };
+        let replies = run(&engine, &publish, 1, LIMIT).await;
+        assert_eq!(replies, [StoreReply::Failed("this store carries no messages".into())]);
+    }
+
+    /// A store in memory whose messages arrive in another way.
+    struct Messages(MemoryStore, fn(StoreListener, StoreEvent));
+
+    impl StoreEngine for Messages {
+        fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
+            self.0.run(operation, reply);
+        }
+
+        fn subscribe(
+            &self,
+            topics: Vec<String>,
+            listener: StoreListener,
+        ) -> Option<StoreSubscription> {
+            let change = self.1;
+            let changed = Arc::new(move |event| change(listener.clone(), event));
+            StoreEngine::subscribe(&self.0, topics, changed)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_loses_or_repeats_messages_is_found() {
+        for (change, rule) in [
+            (
+                (|listener, event| {
+                    if event != StoreEvent::Lost {
+                        listener(event);
+                    }
+                }) as fn(StoreListener, StoreEvent),
+                "subscribe must first report that it is connected, and that messages may be lost",
+            ),
+            (
+                |listener, event| {
+                    listener(event.clone());
+                    listener(event);
+                },
+                "a listener must get the messages of a topic once and in their order",
+            ),
+            (
+                |listener, event| {
+                    if !matches!(&event, StoreEvent::Message { message, .. } if message[0] == 7) {
+                        listener(event);
+                    }
+                },
+                "a listener must get every message while it is connected",
+            ),
+        ] {
+            let store = Messages(MemoryStore::default(), change);
+            let found = check_engine(Arc::new(store)).await.unwrap_err().to_string();
+            assert!(found.contains(rule), "{found}, not {rule}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -371,6 +469,14 @@ mod tests {
             })
             .await,
             check(|memory, operation| match handle(memory, operation) {
+                StoreReply::Stored(version) => StoreReply::Stored(1_000 - version),
+                StoreReply::Found(found) => {
+                    StoreReply::Found(found.map(|(value, version)| (value, 1_000 - version)))
+                }
+                other => other,
+            })
+            .await,
+            check(|memory, operation| match handle(memory, operation) {
                 StoreReply::Found(found) => {
                     StoreReply::Found(found.map(|(value, _)| (value.to_ascii_lowercase(), 1)))
                 }
@@ -381,6 +487,37 @@ mod tests {
                 put(memory, operation, |ttl, _| *ttl = (*ttl).min(SHORT))
             })
             .await,
+            check(|memory, operation| match operation {
+                StoreOperation::Delete { .. } => StoreReply::Deleted,
+                other => handle(memory, other),
+            })
+            .await,
+            check(|memory, mut operation| {
+                if let StoreOperation::Append { max_events, .. } = &mut operation {
+                    *max_events = 100;
+                }
+                handle(memory, operation)
+            })
+            .await,
+            check(|memory, operation| match handle(memory, operation) {
+                StoreReply::Gone => StoreReply::Events(Vec::new()),
+                other => other,
+            })
+            .await,
+            check(|memory, mut operation| {
+                if let StoreOperation::Lease { owner, .. } | StoreOperation::Renew { owner, .. } =
+                    &mut operation
+                {
+                    "everybody".clone_into(owner);
+                }
+                handle(memory, operation)
+            })
+            .await,
+            check(|memory, operation| match handle(memory, operation) {
+                StoreReply::Leased(_) => StoreReply::Leased(1),
+                other => other,
+            })
+            .await,
         ];
         for (found, rule) in found.iter().zip([
             "get of a key without a value must return nothing; get() replied [Failed(\"it is away\")]",
@@ -388,8 +525,14 @@ mod tests {
             "put with a version must be a conflict if the key has no value",
             "take must remove the value",
             "put with expect any must replace a value, also by an empty one",
+            "put with expect any must replace a value, also by an empty one",
             "get must return the bytes and the version of put",
             "a value must not end before its ttl",
+            "delete must remove a value, if there is one",
+            "append must remove the oldest events above max_events, and read tell that it did",
+            "read of an unknown log must return no events after 0, and miss some after others",
+            "renew must be refused if the owner does not have the lease",
+            "lease must return a token that is greater than each earlier one of the key",
         ]) {
             assert!(found.contains(rule), "{found}, not {rule}");
         }

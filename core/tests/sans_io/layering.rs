@@ -23,6 +23,7 @@ const LAYERS: &[&str] = &[
     "service",
     "test_pair",
     "driver",
+    "stores",
     "transport",
     "server",
     "client",
