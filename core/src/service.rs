@@ -116,7 +116,8 @@ impl Service {
                 EndpointOutput::Connection(..)
                 | EndpointOutput::Exchange(..)
                 | EndpointOutput::Expired(_)
-                | EndpointOutput::Publish(_) => continue,
+                | EndpointOutput::Publish(_)
+                | EndpointOutput::Store(..) => continue,
             });
         }
     }

@@ -21,6 +21,7 @@ use super::{
     sending::Sending,
     start,
     start_gate::Backlog,
+    store_link::{StoreLink, StoreQueue},
     watchdog::lock_soon,
     work::EndpointStep,
 };
@@ -30,11 +31,12 @@ use crate::{
     engine::{Start, TestMode},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
-        Part, Reader,
+        Part, Reader, StoreTicket,
     },
     protocol::{ClientKey, Frame, Principal},
     router::Components,
     session::server::{HttpFacts, ListKind, SessionConfig},
+    store::StoreReply,
 };
 
 /// A server of any number of peers.
@@ -46,6 +48,8 @@ pub struct EndpointServer {
     state: Mutex<EndpointState>,
     ledgers: Ledgers,
     pub(super) backlog: Arc<Backlog>,
+    /// The link to the store until it is carried; `None` without a store.
+    link: Mutex<Option<StoreLink>>,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
     auth: Option<Arc<AuthServer>>,
@@ -91,15 +95,23 @@ impl EndpointServer {
         let _ = keys;
         let ledgers = Ledgers::default();
         let backlog = Backlog::new(&ledgers.unread);
+        let sessions = Arc::clone(endpoint.session_config());
+        let store = endpoint.store().cloned().map(StoreQueue::new);
+        let mut state = EndpointState::new(endpoint, Arc::clone(&backlog));
+        let link = store.map(|(queue, link)| {
+            state.use_store(queue);
+            link
+        });
         Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
             auth: admission.auth_config().and_then(|config| AuthServer::new(config, keys).ok()),
             admission,
-            sessions: RwLock::new(Arc::clone(endpoint.session_config())),
-            state: Mutex::new(EndpointState::new(endpoint, Arc::clone(&backlog))),
+            sessions: RwLock::new(sessions),
+            state: Mutex::new(state),
             ledgers,
             backlog,
+            link: Mutex::new(link),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
             ended: Notify::new(),
@@ -304,6 +316,31 @@ impl EndpointServer {
     /// Handles a message of another process.
     pub(crate) fn published(&self, message: &[u8]) -> Work {
         self.handle(EndpointInput::Published(message))
+    }
+
+    /// Carries the operations on the store, and the messages of other processes, for as long as it is polled; ends at once without
+    /// a store. `has_group`: the processes of this machine exchange messages in another way. `perform` does the work that results
+    /// from an input.
+    pub(crate) async fn carry_store(self: Arc<Self>, has_group: bool, perform: impl Fn(Work)) {
+        let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(link) = link {
+            link.run(self, has_group, perform).await;
+        }
+    }
+
+    /// Returns a number that other processes do not have.
+    pub(super) fn process(&self) -> u64 {
+        self.lock().endpoint.process()
+    }
+
+    /// Handles the reply to an operation on the store.
+    pub(super) fn stored(&self, ticket: StoreTicket, reply: StoreReply) -> Work {
+        self.handle(EndpointInput::Stored(ticket, reply))
+    }
+
+    /// Makes up for messages of other processes that may have been lost.
+    pub(super) fn messages_lost(&self) -> Work {
+        self.handle(EndpointInput::MessagesLost)
     }
 
     /// Stops everything in flight.

@@ -9,13 +9,18 @@ use super::{
     native_host::NativeRuns,
     sending::Sending,
     start_gate::{Backlog, MAX_AT_ONCE, StartGate},
+    store_link::StoreQueue,
     work::EndpointStep,
 };
 use crate::{
     clock,
     engine::{Effect, HandlerEvent, Run, RunId},
-    http::{ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader},
+    http::{
+        ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
+        StoreTicket,
+    },
     session::server::CallContext,
+    store::{StoreOperation, StoreReply},
 };
 
 /// A function that sends a message to other processes, and does not block.
@@ -31,6 +36,8 @@ pub(super) struct EndpointState {
     backlog: Arc<Backlog>,
     /// Sends a message to the other processes that serve the address; `None` if there are none.
     publish: Option<Publish>,
+    /// Takes operations on the store; `None` if there is none.
+    store: Option<StoreQueue>,
     /// Handlers that another host runs.
     pub(super) native: NativeRuns,
     /// Work that no caller could take yet.
@@ -48,6 +55,7 @@ impl EndpointState {
             gate: StartGate::new(Arc::clone(&backlog)),
             backlog,
             publish: None,
+            store: None,
             native: NativeRuns::default(),
             untaken: Work::default(),
             armed: None,
@@ -58,6 +66,12 @@ impl EndpointState {
     pub(super) fn share(&mut self, publish: Publish) {
         self.endpoint.share();
         self.publish = Some(publish);
+    }
+
+    /// Has the endpoint use a store.
+    pub(super) fn use_store(&mut self, store: StoreQueue) {
+        self.endpoint.use_store();
+        self.store = Some(store);
     }
 
     #[inline]
@@ -108,6 +122,12 @@ impl EndpointState {
                 EndpointOutput::Publish(message) => {
                     if let Some(publish) = &mut self.publish {
                         publish(message);
+                    }
+                    None
+                }
+                EndpointOutput::Store(ticket, operation) => {
+                    if let Some(failed) = self.begin_operation(ticket, operation) {
+                        self.endpoint.handle(now, EndpointInput::Stored(ticket, failed));
                     }
                     None
                 }
@@ -184,6 +204,18 @@ impl EndpointState {
             }
         }
         self.gate.keep_rest(now, rest, started > 0);
+    }
+
+    /// Begins an operation on the store. Returns the reply if it can't be carried out.
+    fn begin_operation(
+        &self,
+        ticket: StoreTicket,
+        operation: StoreOperation,
+    ) -> Option<StoreReply> {
+        match &self.store {
+            Some(store) => store.begin(ticket, operation),
+            None => Some(StoreReply::Failed("there is no store".into())),
+        }
     }
 
     fn look_at_readers(&mut self) {

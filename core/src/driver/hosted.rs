@@ -187,6 +187,12 @@ impl HostedEndpoint {
         self.server.share(publish);
     }
 
+    /// Carries the operations on the store for as long as it is polled; see [`EndpointServer::carry_store`].
+    pub(crate) async fn carry_store(self: Arc<Self>, has_group: bool) {
+        let (server, host) = (Arc::clone(&self.server), Arc::clone(&self.host));
+        server.carry_store(has_group, |work| host.perform(work)).await;
+    }
+
     /// Handles a message of another process.
     pub(crate) fn published(&self, message: &[u8]) {
         self.host.perform(self.server.published(message));

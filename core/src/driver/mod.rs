@@ -20,6 +20,7 @@ mod start_gate;
 mod starting;
 mod state_keys;
 pub mod stderr;
+mod store_link;
 mod stream_connection;
 mod task;
 mod watchdog;

@@ -179,6 +179,11 @@ impl Engine {
         self.read_cache.forget(uri);
     }
 
+    /// Forgets what was read of every resource.
+    pub(crate) fn forget_all_reads(&mut self) {
+        self.read_cache.clear();
+    }
+
     pub(crate) fn next_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }

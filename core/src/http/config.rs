@@ -7,7 +7,10 @@ use std::time::Duration;
 use super::{guard::GuardConfig, probes};
 #[cfg(feature = "auth")]
 use crate::auth::server::config::AuthConfig;
-use crate::error::{Error, option_name};
+use crate::{
+    error::{Error, option_name},
+    store::SharedStore,
+};
 
 /// The options of an endpoint, with the defaults that suit a server on one's own machine.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub struct EndpointConfig {
     /// The methods by which callers are authenticated; `None`: everybody may call.
     #[cfg(feature = "auth")]
     pub auth: Option<Arc<AuthConfig>>,
+    /// The store of what outlives the process; `None`: nothing does.
+    pub store: Option<SharedStore>,
     /// `true` if clients reach the address by `https`.
     pub is_encrypted: bool,
 }
@@ -64,6 +69,7 @@ impl Default for EndpointConfig {
             event_store: true,
             #[cfg(feature = "auth")]
             auth: None,
+            store: None,
             is_encrypted: false,
         }
     }

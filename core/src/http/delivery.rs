@@ -1,9 +1,6 @@
 //! The conversion of a session's frames to parts of HTTP answers.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
@@ -170,7 +167,7 @@ impl Endpoint {
         if !is_stream {
             return;
         }
-        self.log_and_write(now, session, number, &frame, is_change);
+        self.log_and_write(now, session, number, (&frame, is_reply), is_change);
         if is_reply {
             self.end_stream(session, number);
         }
@@ -179,7 +176,9 @@ impl Endpoint {
     /// Keeps a message until the client opens a stream, and offers it to the other processes, where it may have one. A changed
     /// list is reported by each process itself.
     fn keep(&mut self, session: &mut Session, frame: Vec<u8>, is_change: bool, is_list: bool) {
-        let offered = match self.is_shared && !is_list {
+        // With a store, each process with a stream reports changes itself.
+        let is_reported = is_list || (is_change && self.stored.is_there());
+        let offered = match self.is_shared && !is_reported {
             true => String::from_utf8(frame.clone()).ok().map(json::raw),
             false => None,
         };
@@ -195,16 +194,20 @@ impl Endpoint {
         }
     }
 
-    /// Writes one event of a session's stream, with an id if the stream can be resumed.
+    /// Writes one event of a session's stream, with an id if the stream can be resumed. With `true` beside the frame, the stream
+    /// is complete with it.
     pub(super) fn log_and_write(
         &mut self,
         now: Instant,
         session: &mut Session,
         number: u64,
-        frame: &[u8],
+        (frame, is_last): (&[u8], bool),
         is_change: bool,
     ) {
         let event = self.config.event_store.then(|| session.log().append(number, frame));
+        if let Some(event) = &event {
+            self.share_event(session, number, event, Some(frame), is_last);
+        }
         let mut bytes = Vec::with_capacity(frame.len() + 32);
         sse::event(&mut bytes, event.as_deref(), frame);
         if let Some(exchange) = session.stream(number).and_then(|stream| stream.exchange) {
@@ -267,9 +270,15 @@ impl Endpoint {
             return false;
         }
         stream.is_streaming = true;
+        if self.stored.is_there() {
+            stream.request =
+                self.exchanges.get(&id).and_then(|exchange| exchange.request_id.clone());
+        }
         let mut first = Vec::new();
         if self.config.event_store && primes(session) {
-            sse::priming(&mut first, &session.log().prime(number), retry);
+            let event = session.log().prime(number);
+            sse::priming(&mut first, &event, retry);
+            self.share_event(session, number, &event, None, false);
         }
         let headers = named(reply::stream_head(), session);
         if let Some(mut exchange) = self.exchanges.remove(&id) {
@@ -352,7 +361,7 @@ impl Endpoint {
         }
     }
 
-    fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>, is_change: bool) {
+    pub(super) fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>, is_change: bool) {
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.quiet_since = now;
             self.outputs.push_back(match is_change {
@@ -384,10 +393,16 @@ fn primes(session: &Session) -> bool {
 }
 
 /// Returns a head with the id of the session, if there is one.
-pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
-    if session.peer.machine.agreed().is_some()
-        && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id))
-    {
+pub(super) fn named(headers: HeaderMap, session: &Session) -> HeaderMap {
+    match session.peer.machine.agreed() {
+        Some(_) => with_session_id(headers, &session.id),
+        None => headers,
+    }
+}
+
+/// Returns a head with the id of a session.
+pub(super) fn with_session_id(mut headers: HeaderMap, id: &str) -> HeaderMap {
+    if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(reply::SESSION_ID, id);
     }
     headers

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use super::sealed_id::SessionKey;
 
 /// The maximum number of them. After as many further ones, the id of an ended session opens again, for its own client.
-const MAX_ENDED: usize = 32_768;
+pub(super) const MAX_ENDED: usize = 32_768;
 
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {

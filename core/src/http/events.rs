@@ -165,12 +165,18 @@ pub(super) fn stream_of(event: &str) -> Option<u64> {
     parse(event).map(|(stream, _)| stream)
 }
 
-fn spell(stream: u64, event: u64) -> String {
+/// Returns the number of an event in its stream by its id.
+pub(super) fn number_of(event: &str) -> Option<u64> {
+    parse(event).map(|(_, number)| number)
+}
+
+/// Returns the id of an event.
+pub(super) fn spell(stream: u64, event: u64) -> String {
     format!("{stream}-{event}")
 }
 
-/// Parses an id written by `spell`.
-fn parse(id: &str) -> Option<(u64, u64)> {
+/// Parses an id written by `spell`: the stream, and the number of the event in it.
+pub(super) fn parse(id: &str) -> Option<(u64, u64)> {
     let (stream, event) = id.split_once('-')?;
     let parts = (stream.parse().ok()?, event.parse().ok()?);
     (spell(parts.0, parts.1) == id).then_some(parts)

@@ -114,7 +114,10 @@ impl Endpoint {
                     self.end_session(now, number);
                 }
             }
-            ExchangeOwner::Modern(_) | ExchangeOwner::Stream { .. } | ExchangeOwner::Route(_) => (),
+            ExchangeOwner::Modern(_)
+            | ExchangeOwner::Stream { .. }
+            | ExchangeOwner::Followed
+            | ExchangeOwner::Route(_) => (),
         }
     }
 }

@@ -16,6 +16,7 @@ mod delivery;
 mod ended_sessions;
 mod events;
 mod expiry;
+mod followed;
 mod forwarded;
 mod guard;
 mod lifted;
@@ -30,8 +31,11 @@ mod reply;
 mod requests;
 mod routes;
 mod sealed_id;
+mod session_changes;
 mod session_shares;
 mod sessions;
+mod stored;
+mod stored_events;
 mod streams;
 mod sweep;
 
@@ -54,11 +58,15 @@ pub use self::forwarded::Peer;
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;
+pub use self::stored::StoreTicket;
 pub use self::{
     admission::Admission,
     admitted::{AdmittedHead, AdmittedRequest},
 };
-use self::{expiry::Expiry, opening::AbsentSessions, reply::Accepts, sessions::Sessions};
+use self::{
+    expiry::Expiry, followed::FollowedStreams, opening::AbsentSessions, reply::Accepts,
+    sessions::Sessions, stored::Stored,
+};
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
@@ -75,6 +83,7 @@ use crate::{
         asking::Answers,
         server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
     },
+    store::{SharedStore, StoreOperation, StoreReply},
 };
 
 /// An input of the endpoint.
@@ -111,6 +120,10 @@ pub enum EndpointInput<'a> {
     CloseStream(RunId, Option<Duration>),
     /// Another process that serves this address has published this message.
     Published(&'a [u8]),
+    /// Messages of other processes may have been lost.
+    MessagesLost,
+    /// The reply to an [`EndpointOutput::Store`].
+    Stored(StoreTicket, StoreReply),
     /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
@@ -135,6 +148,8 @@ pub enum EndpointOutput {
     Expired(ConnectionId),
     /// A message to all other processes that serve this address, each of which takes it as [`EndpointInput::Published`].
     Publish(Vec<u8>),
+    /// An operation on the store, to be carried out in this order and answered with [`EndpointInput::Stored`].
+    Store(StoreTicket, StoreOperation),
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect),
@@ -195,6 +210,8 @@ pub struct Endpoint {
     is_closing: bool,
     /// `true` if other processes serve the address as well.
     is_shared: bool,
+    stored: Stored,
+    followed: FollowedStreams,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -225,6 +242,8 @@ enum ExchangeOwner {
     Stream { session: u64, stream: u64 },
     /// A session of 2024-11-05, all of whose messages it carries.
     LegacySse { session: u64 },
+    /// A stream of a session that began in another process.
+    Followed,
     /// The call of a route's handler.
     Route(CallId),
 }
@@ -248,6 +267,8 @@ impl Endpoint {
             expiry: Expiry::default(),
             is_closing: false,
             is_shared: false,
+            stored: Stored::default(),
+            followed: FollowedStreams::default(),
         }
     }
 
@@ -303,6 +324,8 @@ impl Endpoint {
             }
             EndpointInput::PageDone(page) => self.announce_page(now, page),
             EndpointInput::Published(message) => self.handle_published(now, message),
+            EndpointInput::MessagesLost => self.make_up_for_lost_messages(now),
+            EndpointInput::Stored(ticket, reply) => self.handle_stored(now, ticket, reply),
             EndpointInput::CloseStream(handler, retry) => {
                 if let Some((PeerId::Session(number), key)) = self.engine.request_of(handler) {
                     self.let_poll(number, key, retry);
@@ -363,6 +386,16 @@ impl Endpoint {
     /// Returns the configuration of sessions, which [`AdmittedRequest::lift`] takes.
     pub(crate) fn session_config(&self) -> &Arc<SessionConfig> {
         &self.session
+    }
+
+    /// Returns the store of what outlives the process.
+    pub(crate) fn store(&self) -> Option<&SharedStore> {
+        self.config.store.as_ref()
+    }
+
+    /// Returns a number that other processes do not have.
+    pub(crate) fn process(&self) -> u64 {
+        self.engine.process()
     }
 
     /// Returns the number of sessions in memory.
@@ -509,6 +542,9 @@ impl Endpoint {
             self.deliver_in_session(now, &mut session, to, frame);
         }
         session.touched = now;
+        if self.stored.is_there() {
+            self.share_changes(&mut session);
+        }
         self.sweep_at(session.peer.machine.deadline());
         self.sessions.put(session);
     }

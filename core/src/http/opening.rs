@@ -86,12 +86,15 @@ impl Endpoint {
         let first_question = self.sessions.fresh_number();
         let SealedSession { wire, client, .. } = sealed;
         let config = Arc::clone(&self.session);
-        let machine = ServerSession::restored(config, wire, client, lists, first_question);
+        let mut machine = ServerSession::restored(config, wire, client, lists, first_question);
+        self.track_changes(&mut machine);
         let id = SessionId { text, is_whole: true };
         let session = self.sessions.restore(now, id, machine, &request.facts, missed);
         let number = session.number;
+        let id = Arc::clone(&session.id);
         self.sessions.put(session);
         self.sessions.weigh(number);
+        self.read_changes(&id);
         Found::Session(number)
     }
 
@@ -113,6 +116,7 @@ impl Endpoint {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let mut machine = ServerSession::new(Arc::clone(&self.session));
+        self.track_changes(&mut machine);
         machine.handle(session::Input::Parsed(frame));
         let owner = request.facts.principal.as_deref();
         let sealed = machine.client().and_then(|(wire, client)| {
@@ -155,6 +159,7 @@ impl Endpoint {
         }
         if let Some(sealed) = sealed {
             self.absent.ended.add(sealed.key);
+            self.store_end(sealed.key);
             self.publish(&ProcessMessage::Ended { session: id.to_string() });
         }
         if let Some(number) = in_memory {

@@ -65,6 +65,14 @@ impl Endpoint {
             ProcessMessage::Send { session, sender, frame, is_change } => {
                 self.send_from_elsewhere(now, session, sender, &frame, is_change);
             }
+            ProcessMessage::Made { session, changes } => self.adopt_changes(now, &session, changes),
+            ProcessMessage::Follow { session, stream, is_new } => {
+                self.let_follow(session, stream, is_new);
+            }
+            ProcessMessage::Followed { session, stream } => self.note_owner(&session, stream),
+            ProcessMessage::Event { session, stream, event, frame, is_last } => {
+                self.pass_event(now, (&session, stream), event, frame, is_last);
+            }
             ProcessMessage::Sent { session, sender } => {
                 if sender.process == self.engine.process()
                     && let Some(number) = self.sessions.number_of(&session)
@@ -153,6 +161,11 @@ impl Endpoint {
     /// Offers what is kept for a session whose client has a stream at another process.
     fn send_kept_elsewhere(&mut self, session: &str) {
         let Some(number) = self.sessions.number_of(session) else { return };
+        if self.stored.is_there()
+            && let Some(session) = self.sessions.get_mut(number)
+        {
+            session.forget_kept_changes();
+        }
         let kept = self.sessions.get_mut(number).map(|session| session.kept()).unwrap_or_default();
         for (message, frame, is_change) in kept {
             self.offer(session, message, frame, is_change);
@@ -171,13 +184,14 @@ impl Endpoint {
         let Some(number) = self.sessions.number_of(&id) else { return };
         let Some(mut session) = self.sessions.take(number) else { return };
         if let Some(stream) = session.standalone() {
-            self.log_and_write(now, &mut session, stream, frame.get().as_bytes(), is_change);
+            let frame = (frame.get().as_bytes(), false);
+            self.log_and_write(now, &mut session, stream, frame, is_change);
             self.publish(&ProcessMessage::Sent { session: id, sender });
         }
         self.sessions.put(session);
     }
 
-    fn lists_changed(&mut self, now: Instant, lists: &[ListKind]) {
+    pub(super) fn lists_changed(&mut self, now: Instant, lists: &[ListKind]) {
         self.note_list_changes(now, lists);
         for list in lists {
             self.pass_to_all(now, |()| session::Input::Changed(*list));

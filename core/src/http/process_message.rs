@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::{
     http::EndpointOutput,
     protocol::{ErrorObject, Raw, json},
-    session::server::ListKind,
+    session::server::{ListKind, SessionChange},
 };
 
 /// A message to all other processes.
@@ -31,6 +31,15 @@ pub(super) enum ProcessMessage {
     Send { session: String, sender: Sender, frame: Raw, is_change: bool },
     /// The message of this sender was sent.
     Sent { session: String, sender: Sender },
+    /// A client changed its session: its log level, or what it has subscribed to.
+    Made { session: String, changes: Vec<SessionChange> },
+    /// A client goes on here with a stream of its session that began in another process. `is_new` at first, and `false` when the
+    /// process of the stream is asked again whether it is there.
+    Follow { session: String, stream: u64, is_new: bool },
+    /// This process has the stream, and sends its events.
+    Followed { session: String, stream: u64 },
+    /// An event of a stream that is followed elsewhere.
+    Event { session: String, stream: u64, event: u64, frame: Raw, is_last: bool },
 }
 
 /// A list, by its name.

@@ -30,6 +30,7 @@ const NOTIFICATIONS_BUSY: &str =
     "too many notifications and requests are being handled: send this one again later";
 
 /// An HTTP request that waits for its answer.
+#[derive(Debug)]
 pub(super) struct HttpRequest {
     pub(super) exchange: ExchangeId,
     pub(super) facts: Arc<HttpFacts>,

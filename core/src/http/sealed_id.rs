@@ -21,7 +21,7 @@ const MAX_TEXT: usize = MAX_ID / 4 * 3 - 24 - 16;
 /// The maximum size of a trimmed `clientInfo`, and of trimmed capabilities, in bytes.
 const MAX_TRIMMED: usize = 250;
 /// The time after which a session is over, in seconds.
-const LIFETIME: u64 = 30 * 24 * 60 * 60;
+pub(super) const LIFETIME: u64 = 30 * 24 * 60 * 60;
 /// The purpose of the sealed bytes, with the number of their format.
 const PURPOSE: &str = "gudgeon session 1";
 /// The capabilities that decide what a client can be asked.

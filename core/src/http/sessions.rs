@@ -17,7 +17,7 @@ use super::{
     session_shares::SessionShares,
 };
 use crate::{
-    protocol::{ClientKey, Principal, Raw, json},
+    protocol::{ClientKey, Id, Principal, Raw, json},
     session::{
         InboundKey,
         server::{HttpFacts, ListKind, ServerSession},
@@ -33,9 +33,9 @@ const MAX_IDENTITY_BYTES: usize = 64 * 1024 * 1024;
 /// The number of sessions at rest that stay in memory, so that their next requests find them there.
 const MAX_RESTING: usize = 512;
 /// The maximum number of stored events of one stream.
-const MAX_EVENTS: usize = 256;
+pub(super) const MAX_EVENTS: usize = 256;
 /// The maximum size of the stored events of one session, in bytes.
-const MAX_EVENT_BYTES: usize = 1024 * 1024;
+pub(super) const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 /// The sessions of one endpoint that are in memory.
 #[derive(Debug)]
@@ -110,6 +110,10 @@ pub(super) struct Stream {
     by_get: bool,
     /// True if events were sent on it, so that its answer is an event as well.
     pub(super) is_streaming: bool,
+    /// True if its client goes on with it in another process.
+    pub(super) is_followed: bool,
+    /// The id of the request that it answers, for other processes.
+    pub(super) request: Option<Id>,
 }
 
 /// Returns whether a stream answers no request. The number shows that also after the stream was closed.
@@ -348,6 +352,12 @@ impl Sessions {
     }
 }
 
+impl Stream {
+    fn new(number: u64, exchange: Option<ExchangeId>, by_get: bool) -> Self {
+        Self { number, exchange, by_get, is_streaming: by_get, is_followed: false, request: None }
+    }
+}
+
 impl Session {
     /// Opens a stream for one HTTP request.
     pub(super) fn open(&mut self, exchange: ExchangeId, standalone: bool) -> u64 {
@@ -355,8 +365,7 @@ impl Session {
         self.next_stream += 1;
         self.has_listened |= standalone;
         let exchange = Some(exchange);
-        let stream = Stream { number, exchange, by_get: standalone, is_streaming: standalone };
-        self.streams.push(stream);
+        self.streams.push(Stream::new(number, exchange, standalone));
         number
     }
 
@@ -414,10 +423,10 @@ impl Session {
     pub(super) fn resume(&mut self, number: u64, exchange: ExchangeId) -> Option<ExchangeId> {
         if let Some(stream) = self.stream(number) {
             stream.by_get = true;
+            stream.is_followed = false;
             return stream.exchange.replace(exchange);
         }
-        let exchange = Some(exchange);
-        self.streams.push(Stream { number, exchange, by_get: true, is_streaming: true });
+        self.streams.push(Stream::new(number, Some(exchange), true));
         None
     }
 
@@ -452,6 +461,19 @@ impl Session {
             Some((kept.number, json::raw(frame), kept.is_change))
         };
         self.undelivered.iter().filter_map(text).collect()
+    }
+
+    /// Removes the changes that wait for a stream, because the process that has one reports them.
+    pub(super) fn forget_kept_changes(&mut self) {
+        self.undelivered.retain(|kept| !kept.is_change);
+        self.undelivered_bytes = self.undelivered.iter().map(|kept| kept.frame.len()).sum();
+    }
+
+    /// Returns whether an event was sent on a stream of another process, as far as this one knows.
+    pub(super) fn is_from_elsewhere(&mut self, event: &str) -> bool {
+        let is_known = self.log.as_ref().is_some_and(|log| log.replay(event).is_ok());
+        let stream = events::stream_of(event);
+        !is_known && stream.is_some_and(|stream| self.stream(stream).is_none())
     }
 
     /// Removes a message that waits for a stream, because another process has sent it.

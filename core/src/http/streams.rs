@@ -20,6 +20,8 @@ use crate::{
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
+pub(super) const TOO_OLD: &str =
+    "Last-Event-ID was never issued in this session, or is too old to go on from";
 
 impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
@@ -41,6 +43,14 @@ impl Endpoint {
         session.touched = now;
         let last_event = request.facts.headers.get(LAST_EVENT_ID);
         let last_event = last_event.map(|value| value.to_str().unwrap_or_default().to_owned());
+        let may_be_stored = self.stored.is_there() && self.config.event_store;
+        if may_be_stored
+            && let Some(event) = &last_event
+            && session.is_from_elsewhere(event)
+        {
+            self.follow(now, request, &session, event);
+            return self.sessions.put(session);
+        }
         match last_event.filter(|event| !session.has_lost(event)) {
             Some(event) => self.resume(now, request, &mut session, &event),
             None if session.listening(None) >= self.config.max_streams => {
@@ -82,6 +92,10 @@ impl Endpoint {
 
     /// Handles a client's disconnection. In a session it does not cancel the request.
     pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
+        if self.stop_following(id) {
+            self.exchanges.remove(&id);
+            return;
+        }
         let Some(exchange) = self.exchanges.get(&id) else { return };
         match exchange.owner {
             ExchangeOwner::Modern(_) => {
@@ -99,6 +113,7 @@ impl Endpoint {
                 self.exchanges.remove(&id);
                 self.end_session(now, session);
             }
+            ExchangeOwner::Followed => drop(self.exchanges.remove(&id)),
             ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
         }
     }
@@ -178,9 +193,7 @@ impl Endpoint {
             }
         };
         let Ok((stream, missed)) = found else {
-            let message =
-                "Last-Event-ID was never issued in this session, or is too old to go on from";
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, TOO_OLD);
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
@@ -205,7 +218,13 @@ impl Endpoint {
     }
 
     /// Begins the answer to a GET.
-    fn connect(&mut self, now: Instant, request: HttpRequest, session: &Session, stream: u64) {
+    pub(super) fn connect(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        session: &Session,
+        stream: u64,
+    ) {
         let id = request.exchange;
         let owner = ExchangeOwner::Stream { session: session.number, stream };
         let mut exchange = exchange(now, request, owner);
@@ -216,9 +235,9 @@ impl Endpoint {
         self.exchanges.insert(id, exchange);
     }
 
-    fn deliver_kept(&mut self, now: Instant, session: &mut Session, stream: u64) {
+    pub(super) fn deliver_kept(&mut self, now: Instant, session: &mut Session, stream: u64) {
         for frame in session.undelivered() {
-            self.log_and_write(now, session, stream, &frame, false);
+            self.log_and_write(now, session, stream, (&frame, false), false);
         }
     }
 

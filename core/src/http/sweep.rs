@@ -31,6 +31,7 @@ impl Endpoint {
         if is_due {
             self.next_sweep = None;
             self.keep_alive(now);
+            self.check_followed(now);
             self.pass_due_ticks(now);
             if let Some(since) = now.checked_sub(RESTING_TIME) {
                 self.sessions.drop_resting(Some(since));
@@ -135,6 +136,7 @@ impl Endpoint {
         self.engine.stop_suspended();
         self.pass_to_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
+        self.end_followed();
         let idle: Vec<_> = self
             .connections
             .iter()
@@ -167,6 +169,7 @@ impl Endpoint {
         self.is_closing = true;
         self.admission.begin_drain();
         self.engine.stop_suspended();
+        self.end_followed();
         for number in self.sessions.all() {
             self.end_session(now, number);
         }

@@ -242,6 +242,8 @@ struct Mounted {
     timeouts: Timeouts,
     grace: Duration,
     timer: JoinHandle<()>,
+    /// Carries operations on the store.
+    link: JoinHandle<()>,
 }
 
 impl HttpService {
@@ -262,11 +264,12 @@ impl HttpService {
             auth.set_fetcher(HyperFetcher::new());
         }
         let timer = tokio::spawn(boxed(keep_time(Arc::clone(&endpoint))));
+        let link = tokio::spawn(boxed(Arc::clone(&endpoint).carry_store(false)));
         let HttpOptions { header_timeout, idle_timeout, body_timeout, .. } = options.http;
         let timeouts = Timeouts { header: header_timeout, idle: idle_timeout, body: body_timeout };
         let grace = options.http.shutdown_grace;
         let serving = OnceCell::new();
-        let mounted = Mounted { serving, lifecycle, endpoint, timeouts, grace, timer };
+        let mounted = Mounted { serving, lifecycle, endpoint, timeouts, grace, timer, link };
         let mounted = Arc::new(mounted);
         let starting = Arc::clone(&mounted);
         tokio::spawn(boxed(async move {
@@ -374,6 +377,7 @@ where
 impl Drop for Mounted {
     fn drop(&mut self) {
         self.timer.abort();
+        self.link.abort();
     }
 }
 

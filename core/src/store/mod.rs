@@ -6,10 +6,14 @@ pub mod derived;
 mod engine;
 mod log;
 pub mod memory;
+mod shared;
 
 use std::{pin::Pin, time::Duration};
 
-pub use self::engine::{StoreEngine, StoreEvent, StoreListener, StoreSubscription};
+pub use self::{
+    engine::{StoreEngine, StoreEvent, StoreListener, StoreSubscription},
+    shared::SharedStore,
+};
 use crate::{error::Error, replier::GivenUp};
 
 /// The future that a function of the program returns: an operation of a store, or a callback of a sign-in.

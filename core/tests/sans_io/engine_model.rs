@@ -377,7 +377,8 @@ impl Model {
             match output {
                 EndpointOutput::Connection(_, Part::End)
                 | EndpointOutput::Expired(_)
-                | EndpointOutput::Publish(_) => (),
+                | EndpointOutput::Publish(_)
+                | EndpointOutput::Store(..) => (),
                 EndpointOutput::Connection(connection, Part::Bytes(frame))
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);

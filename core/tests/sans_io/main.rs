@@ -70,6 +70,7 @@ mod sealed_sessions;
 mod service;
 mod sessionless;
 mod spec_schemas;
+mod stored_sessions;
 mod subscription_changes;
 mod subscriptions;
 mod subscriptions_properties;

@@ -362,7 +362,8 @@ impl Run {
                 }
                 EndpointOutput::Connection(_, _)
                 | EndpointOutput::Expired(_)
-                | EndpointOutput::Publish(_) => (),
+                | EndpointOutput::Publish(_)
+                | EndpointOutput::Store(..) => (),
                 EndpointOutput::Effect(effect) => self.host.take(effect),
                 EndpointOutput::Compute(computation) => self.host.compute(*computation),
             }

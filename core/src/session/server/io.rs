@@ -48,6 +48,8 @@ pub enum Input<'a> {
     Changed(ListKind),
     /// The resource with this URI has changed.
     Updated(&'a str),
+    /// Any resource may have changed.
+    AllUpdated,
     /// The server's settings have changed.
     Config(Arc<SessionConfig>),
     /// The server shuts down: current and future subscriptions end with their result.

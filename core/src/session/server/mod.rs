@@ -6,6 +6,7 @@
 mod asked;
 mod batch;
 mod call;
+mod changes;
 mod dialects;
 mod legacy;
 mod logging;
@@ -24,9 +25,11 @@ use std::{
     time::Instant,
 };
 
+pub(crate) use self::changes::SessionChange;
 use self::{
     asked::Asked,
     batch::Batches,
+    changes::TrackedChanges,
     legacy::Handshake,
     logging::LogFlow,
     requests::{Admitted, Inbound, LogPolicy, token},
@@ -83,6 +86,8 @@ pub struct ServerSession {
     untold: Vec<ListKind>,
     /// The JSON-RPC id of the first question to the client.
     first_question: u64,
+    /// Changes for other processes; `None` where they are not wanted.
+    tracked: Option<Box<TrackedChanges>>,
     outputs: VecDeque<Output>,
 }
 
@@ -105,6 +110,7 @@ impl ServerSession {
             lists: Vec::new(),
             untold: Vec::new(),
             first_question: 1,
+            tracked: None,
             outputs: VecDeque::new(),
         }
     }
@@ -156,6 +162,7 @@ impl ServerSession {
             Input::PageDone(page) => self.notify_page_done(page),
             Input::Changed(kind) => self.send_changed(kind),
             Input::Updated(uri) => self.send_updated(uri),
+            Input::AllUpdated => self.send_all_updated(),
             Input::Config(config) => self.config = config,
             Input::EndSubscriptions => self.end_subscriptions(),
             Input::CutSubscriptions(reason) => self.cut_subscriptions(reason),

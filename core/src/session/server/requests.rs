@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     About, Call, CallContext, ClientIdentity, Handshake, MissingScopes, OutgoingFrame, Output,
-    ServerSession,
+    ServerSession, SessionChange,
     batch::{self, Slot},
     logging::Suppressed,
 };
@@ -38,14 +38,6 @@ pub(super) struct Inbound {
     pub(super) version: Option<String>,
     /// The change to the session if the request succeeds.
     pub(super) change: Option<SessionChange>,
-}
-
-/// A change to a legacy session, made when its request succeeds.
-#[derive(Debug)]
-pub(super) enum SessionChange {
-    Level(LoggingLevel),
-    Subscribe(String),
-    Unsubscribe(String),
 }
 
 /// The log messages that a call may send.
@@ -328,19 +320,6 @@ impl ServerSession {
                 OutgoingFrame { missing_scopes, ..OutgoingFrame::reply(frame, code) }
             }
         }
-    }
-
-    fn apply(&mut self, change: Option<SessionChange>) -> Result<(), Fault> {
-        match change {
-            Some(SessionChange::Subscribe(uri)) => {
-                self.subscriptions.subscribe(uri.clone())?;
-                self.outputs.push_back(Output::Subscribed(vec![uri]));
-            }
-            Some(SessionChange::Unsubscribe(uri)) => self.subscriptions.unsubscribe(&uri),
-            Some(SessionChange::Level(level)) => self.handshake.set_level(level),
-            None => (),
-        }
-        Ok(())
     }
 }
 

@@ -128,6 +128,17 @@ impl ServerSession {
         }
     }
 
+    /// Reports every resource that somebody has subscribed to as changed.
+    pub(super) fn send_all_updated(&mut self) {
+        let listened = self.subscriptions.listening.iter();
+        let listened = listened.filter_map(|(_, filter)| filter.resource_subscriptions.as_ref());
+        let mut uris: BTreeSet<_> = listened.flatten().cloned().collect();
+        uris.extend(self.subscriptions.uris.iter().cloned());
+        for uri in uris {
+            self.send_updated(&uri);
+        }
+    }
+
     /// Notifies the subscriptions; every frame names its subscription (Subscriptions, "Receiving Notifications").
     pub(super) fn notify_listeners(
         &mut self,

@@ -174,6 +174,7 @@ pub(crate) async fn open(
     let accepting = accept(socket, peers, stages, held, options.proxy_protocol);
     let timing = keep_time(Arc::clone(&endpoint));
     let mut tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
+    tasks.push(tokio::spawn(boxed(Arc::clone(&endpoint).carry_store(group.is_some()))));
     tasks.extend(group);
     Ok(Listening {
         url,

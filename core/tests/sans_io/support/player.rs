@@ -247,7 +247,9 @@ impl Player {
                         continue;
                     }
                     Some(EndpointOutput::Expired(_)) => panic!("no token is sent"),
-                    Some(EndpointOutput::Publish(_)) => panic!("there are no other processes"),
+                    Some(EndpointOutput::Publish(_) | EndpointOutput::Store(..)) => {
+                        panic!("there are no other processes")
+                    }
                     Some(
                         EndpointOutput::Exchange(_, part) | EndpointOutput::Connection(_, part),
                     ) => {

@@ -13,10 +13,11 @@ use gudgeon::{
     engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Peer, Reader,
+        Peer, Reader, StoreTicket,
     },
     protocol::Principal,
     router::{Components, Failure, Reply},
+    store::StoreOperation,
 };
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -48,6 +49,8 @@ pub(crate) struct Visitor {
     pub(crate) expired: Vec<ConnectionId>,
     /// Messages to the other processes that serve the address.
     pub(crate) published: Vec<Vec<u8>>,
+    /// Operations on the store that are not carried out.
+    pub(crate) stored: Vec<(StoreTicket, StoreOperation)>,
     next: u64,
 }
 
@@ -121,6 +124,7 @@ impl Visitor {
             expires: None,
             expired: Vec::new(),
             published: Vec::new(),
+            stored: Vec::new(),
             next: 0,
         }
     }
@@ -139,6 +143,7 @@ impl Visitor {
                 }
                 EndpointOutput::Expired(id) => self.expired.push(id),
                 EndpointOutput::Publish(message) => self.published.push(message),
+                EndpointOutput::Store(ticket, operation) => self.stored.push((ticket, operation)),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
                 EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {

@@ -1,0 +1,152 @@
+//! The connection of an endpoint to its store: it carries out operations, and brings the messages of other processes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio::sync::mpsc;
+
+use super::{EndpointServer, Work};
+use crate::{
+    clock,
+    http::StoreTicket,
+    log_limit::LogLimit,
+    replier::Replier,
+    store::{
+        SharedStore, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
+    },
+};
+
+/// The maximum number of operations and messages that wait.
+const MAX_WAITING: usize = 4_096;
+/// The maximum number of operations that are under way.
+const MAX_RUNNING: usize = 1_024;
+/// The topic of the messages between processes.
+const MESSAGES: &str = "messages";
+
+/// An operation that an endpoint begins, or a message to other processes.
+enum Request {
+    Operation(StoreTicket, StoreOperation),
+    Message(Vec<u8>),
+}
+
+/// The end of a link at the endpoint. It never blocks.
+pub(super) struct StoreQueue(mpsc::Sender<Request>);
+
+/// A link that carries nothing yet.
+pub(super) struct StoreLink {
+    store: SharedStore,
+    queue: mpsc::Sender<Request>,
+    requests: mpsc::Receiver<Request>,
+}
+
+impl StoreQueue {
+    /// Creates a link to a store.
+    pub(super) fn new(store: SharedStore) -> (Self, StoreLink) {
+        let (queue, requests) = mpsc::channel(MAX_WAITING);
+        (Self(queue.clone()), StoreLink { store, queue, requests })
+    }
+
+    /// Begins an operation. Returns the reply if it can't be carried out.
+    pub(super) fn begin(
+        &self,
+        ticket: StoreTicket,
+        operation: StoreOperation,
+    ) -> Option<StoreReply> {
+        let failed = || StoreReply::Failed("too many operations wait for the store".into());
+        self.0.try_send(Request::Operation(ticket, operation)).is_err().then(failed)
+    }
+}
+
+impl StoreLink {
+    /// Carries out the operations of an endpoint for as long as it is polled. `has_group`: the processes of this machine exchange
+    /// messages in another way. `perform` does the work that results from an input.
+    pub(super) async fn run(
+        self,
+        server: Arc<EndpointServer>,
+        has_group: bool,
+        perform: impl Fn(Work),
+    ) {
+        let Self { store: SharedStore(store), queue, mut requests } = self;
+        let process = server.process();
+        let (replier, mut replies) = mpsc::unbounded_channel();
+        let (listener, mut events) = mpsc::channel(MAX_WAITING);
+        let has_lost = Arc::new(AtomicBool::new(false));
+        let mut subscription: Option<StoreSubscription> = None;
+        if !has_group {
+            let listener = listen(listener, Arc::clone(&has_lost));
+            subscription = store.subscribe(vec![MESSAGES.into()], listener);
+        }
+        if subscription.is_some() {
+            share(&server, queue);
+        }
+        let (mut running, mut limit) = (0, LogLimit::default());
+        loop {
+            tokio::select! {
+                Some((ticket, reply)) = replies.recv() => {
+                    running -= 1;
+                    if let StoreReply::Failed(reason) = &reply
+                        && let Some(left_out) = limit.due(clock::unix())
+                    {
+                        tracing::error!("the store failed: {reason}{left_out}");
+                    }
+                    if let Some(ticket) = ticket {
+                        perform(server.stored(ticket, reply));
+                    }
+                }
+                Some(event) = events.recv() => {
+                    if has_lost.swap(false, Ordering::Relaxed) {
+                        perform(server.messages_lost());
+                    }
+                    match event {
+                        StoreEvent::Message { message, .. } => {
+                            if let Some((sender, message)) = message.split_first_chunk()
+                                && u64::from_le_bytes(*sender) != process
+                            {
+                                perform(server.published(message));
+                            }
+                        }
+                        StoreEvent::Lost => perform(server.messages_lost()),
+                    }
+                }
+                Some(request) = requests.recv(), if running < MAX_RUNNING => {
+                    let (ticket, operation) = match request {
+                        Request::Operation(ticket, operation) => (Some(ticket), operation),
+                        Request::Message(message) => {
+                            let message = [&process.to_le_bytes()[..], &message].concat();
+                            (None, StoreOperation::Publish { topic: MESSAGES.into(), message })
+                        }
+                    };
+                    running += 1;
+                    let replier = mpsc::UnboundedSender::clone(&replier);
+                    store.run(operation, Replier::new(move |reply| {
+                        // The endpoint may be gone.
+                        let _ = replier.send((ticket, reply));
+                    }));
+                }
+            }
+        }
+    }
+}
+
+/// Returns a function that takes the messages of other processes and does not block.
+fn listen(events: mpsc::Sender<StoreEvent>, has_lost: Arc<AtomicBool>) -> StoreListener {
+    Arc::new(move |event| {
+        if events.try_send(event).is_err() {
+            has_lost.store(true, Ordering::Relaxed);
+        }
+    })
+}
+
+/// Has the endpoint send messages to other processes.
+fn share(server: &EndpointServer, queue: mpsc::Sender<Request>) {
+    let mut limit = LogLimit::default();
+    server.share(Box::new(move |message| {
+        if queue.try_send(Request::Message(message)).is_err()
+            && let Some(left_out) = limit.due(clock::unix())
+        {
+            tracing::warn!("a message to the other processes was dropped: too many wait{left_out}");
+        }
+    }));
+}
