@@ -96,7 +96,8 @@ impl EndpointServer {
         let ledgers = Ledgers::default();
         let backlog = Backlog::new(&ledgers.unread);
         let sessions = Arc::clone(endpoint.session_config());
-        let store = endpoint.store().cloned().map(StoreQueue::new);
+        let store = endpoint.store().map(|store| endpoint.sealed_store(store));
+        let store = store.map(StoreQueue::new);
         let mut state = EndpointState::new(endpoint, Arc::clone(&backlog));
         let link = store.map(|(queue, link)| {
             state.use_store(queue);

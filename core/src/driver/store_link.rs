@@ -10,11 +10,12 @@ use tokio::sync::mpsc;
 use super::{EndpointServer, Work};
 use crate::{
     clock,
+    engine::sealed_store::SealedStore,
     http::StoreTicket,
     log_limit::LogLimit,
     replier::Replier,
     store::{
-        SharedStore, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
+        StoreEngine, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
     },
 };
 
@@ -36,16 +37,18 @@ pub(super) struct StoreQueue(mpsc::Sender<Request>);
 
 /// A link that carries nothing yet.
 pub(super) struct StoreLink {
-    store: SharedStore,
+    store: SealedStore,
+    /// The beginning of all names in the store.
+    scope: String,
     queue: mpsc::Sender<Request>,
     requests: mpsc::Receiver<Request>,
 }
 
 impl StoreQueue {
-    /// Creates a link to a store.
-    pub(super) fn new(store: SharedStore) -> (Self, StoreLink) {
+    /// Creates a link to a store, in which all names begin with `scope`.
+    pub(super) fn new((store, scope): (SealedStore, String)) -> (Self, StoreLink) {
         let (queue, requests) = mpsc::channel(MAX_WAITING);
-        (Self(queue.clone()), StoreLink { store, queue, requests })
+        (Self(queue.clone()), StoreLink { store, scope, queue, requests })
     }
 
     /// Begins an operation. Returns the reply if it can't be carried out.
@@ -68,7 +71,7 @@ impl StoreLink {
         has_group: bool,
         perform: impl Fn(Work),
     ) {
-        let Self { store: SharedStore(store), queue, mut requests } = self;
+        let Self { store, scope, queue, mut requests } = self;
         let process = server.process();
         let (replier, mut replies) = mpsc::unbounded_channel();
         let (listener, mut events) = mpsc::channel(MAX_WAITING);
@@ -76,7 +79,7 @@ impl StoreLink {
         let mut subscription: Option<StoreSubscription> = None;
         if !has_group {
             let listener = listen(listener, Arc::clone(&has_lost));
-            subscription = store.subscribe(vec![MESSAGES.into()], listener);
+            subscription = store.subscribe(vec![format!("{scope}{MESSAGES}")], listener);
         }
         if subscription.is_some() {
             share(&server, queue);
@@ -120,7 +123,7 @@ impl StoreLink {
                     };
                     running += 1;
                     let replier = mpsc::UnboundedSender::clone(&replier);
-                    store.run(operation, Replier::new(move |reply| {
+                    store.run(operation.within(&scope), Replier::new(move |reply| {
                         // The endpoint may be gone.
                         let _ = replier.send((ticket, reply));
                     }));

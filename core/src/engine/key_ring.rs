@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305,
     aead::{Aead, Payload},
@@ -30,6 +31,12 @@ impl KeyRing {
     #[must_use]
     pub fn of_server(self, name: &str) -> Self {
         Self { server: name.into(), ..self }
+    }
+
+    /// Returns a text of visible ASCII that rings of servers with other names do not have.
+    pub(super) fn scope(&self) -> String {
+        let digest = Sha256::digest(&*self.server);
+        format!("{}:", URL_SAFE_NO_PAD.encode(&digest[..9]))
     }
 
     /// Returns the bytes that what is sealed is bound to, for one purpose.

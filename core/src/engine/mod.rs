@@ -38,7 +38,7 @@ pub use self::call::Load;
 pub(crate) use self::peer::{PeerLoad, PeerSession, Pump};
 use self::{
     call::CallTable, concurrency::ConcurrencyLimits, read_cache::ReadCache, rounds::Rounds,
-    sealing::Sealing,
+    sealed_store::SealedStore, sealing::Sealing,
 };
 pub use self::{
     computation::{Computation, Computed, MAX_UNDER_LOCK},
@@ -58,6 +58,7 @@ use crate::{
         asking::AskId,
         server::{CallContext, ListKind, SessionConfig},
     },
+    store::StoreEngine,
 };
 
 /// The reason given for ending the subscriptions of a peer that does not read.
@@ -247,6 +248,16 @@ impl Engine {
     /// Opens what was sealed for this purpose by a process with the same keys.
     pub(crate) fn unseal(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         self.sealing.keys().open(purpose, sealed)
+    }
+
+    /// Seals what a store keeps with the keys of this server.
+    pub(crate) fn sealed_store(&self, store: Arc<dyn StoreEngine>) -> SealedStore {
+        self.sealing.sealed_store(store)
+    }
+
+    /// Returns the beginning of all names in a store that servers of this name share.
+    pub(crate) fn scope(&self) -> String {
+        self.sealing.keys().scope()
     }
 
     /// Returns the time in seconds since 1970.

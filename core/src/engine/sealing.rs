@@ -1,15 +1,18 @@
 //! The start of an engine: time, secrets and unique names, which sans-IO code gets as arguments.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use sha2::{Digest as _, Sha256};
 
 use super::{
     key_ring::KeyRing,
     request_state::{self, Binding, Opened, Refused, RoundId, Sealed},
+    sealed_store::SealedStore,
     test_mode::TestMode,
 };
-use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
+use crate::{
+    protocol::Inputs, router::RoundLimits, session::asking::Journal, store::StoreEngine,
+};
 
 /// The start of a service: what sans-IO code can't read by itself.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,11 @@ impl Sealing {
     pub(crate) fn seal_text(&mut self, purpose: &str, text: &[u8]) -> Option<Vec<u8>> {
         let nonce = self.fresh("nonce");
         self.keys.seal(purpose, &nonce, text)
+    }
+
+    /// Seals what a store keeps.
+    pub(crate) fn sealed_store(&self, store: Arc<dyn StoreEngine>) -> SealedStore {
+        SealedStore::new(store, self.keys.clone(), derive(&self.start.seed, "store", 0))
     }
 
     /// Returns a number that other processes, and earlier ones, do not have.

@@ -72,7 +72,7 @@ use crate::{
     engine::{
         CallEvent, CallId, Computation, Computed, Delivery, Effect, Engine, HandlerEvent,
         HostReply, Load, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
-        session_config,
+        sealed_store::SealedStore, session_config,
     },
     error::Fault,
     framing::TooLong,
@@ -391,6 +391,11 @@ impl Endpoint {
     /// Returns the store of what outlives the process.
     pub(crate) fn store(&self) -> Option<&SharedStore> {
         self.config.store.as_ref()
+    }
+
+    /// Seals what a store keeps with the keys of this server. Returns also the beginning of all names in it.
+    pub(crate) fn sealed_store(&self, store: &SharedStore) -> (SealedStore, String) {
+        (self.engine.sealed_store(Arc::clone(&store.0)), self.engine.scope())
     }
 
     /// Returns a number that other processes do not have.

@@ -89,6 +89,24 @@ pub enum StoreReply {
 }
 
 impl StoreOperation {
+    /// Moves the operation to a scope, whose names no other scope has.
+    #[must_use]
+    pub fn within(mut self, scope: &str) -> Self {
+        let name = match &mut self {
+            Self::Get { key }
+            | Self::Put { key, .. }
+            | Self::Take { key }
+            | Self::Delete { key }
+            | Self::Lease { key, .. }
+            | Self::Renew { key, .. }
+            | Self::Release { key, .. } => key,
+            Self::Append { log, .. } | Self::Read { log, .. } => log,
+            Self::Publish { topic, .. } => topic,
+        };
+        name.insert_str(0, scope);
+        self
+    }
+
     /// Returns the name of the operation.
     pub fn name(&self) -> &'static str {
         match self {
