@@ -12,6 +12,7 @@ use gudgeon::{
     driver::Work,
     engine::{Effect, HostRequest, Run, RunId, Ticket},
     error::Fault,
+    log_events::LogEvent,
     protocol::{
         Id, Question,
         json::{self, ObjectWriter},
@@ -44,8 +45,7 @@ enum Kind {
     Resume = 2,
     Cancel = 3,
     Report = 4,
-    Detail = 5,
-    End = 6,
+    End = 5,
 }
 
 /// Slots from this one on are requests of the core to its host, by their tickets. JavaScript represents them exactly, and
@@ -140,8 +140,7 @@ impl Batches {
                 Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
                 // The native host looks after resources of other servers.
                 Effect::Subscribed { .. } => (),
-                Effect::Report(text) => self.push_text(Kind::Report, &text),
-                Effect::Detail(text) => self.push_text(Kind::Detail, &text),
+                Effect::Log(event) => self.push_report(&event),
             }
         }
     }
@@ -329,10 +328,12 @@ impl Batches {
         self.close();
     }
 
-    fn push_text(&mut self, kind: Kind, text: &str) {
-        let entry = self.entry(kind);
+    fn push_report(&mut self, event: &LogEvent) {
+        let entry = self.entry(Kind::Report);
         entry.push(',');
-        json::push_string(entry, text);
+        json::push_string(entry, event.detail());
+        entry.push(',');
+        json::push(entry, &event.fields());
         self.close();
     }
 

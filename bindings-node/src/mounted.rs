@@ -134,11 +134,8 @@ impl NativeMounted {
         }
         let admission = self.server.admission();
         let remote = admission.client_address(&mut head, peer.as_deref().and_then(Peer::parse));
-        Ok(match admission.head(head) {
-            Ok(mut head) => {
-                if let Some(remote) = remote {
-                    head.set_remote(remote);
-                }
+        Ok(match admission.head_from(head, remote) {
+            Ok(head) => {
                 lock(&self.admitted).insert(integer(number), Admitted { head, body: None });
                 None
             }

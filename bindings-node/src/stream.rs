@@ -16,6 +16,7 @@ use std::{
 use gudgeon::{
     driver::{EndpointServer, StreamConnection, Work},
     engine::{Effect, TestMode},
+    log_events::LogEvent,
     session::server::HttpFacts,
 };
 
@@ -164,8 +165,9 @@ fn read_in_thread(
         let read =
             AssertUnwindSafe(|| reader::read(&shared, &stream, &input, &wake_ups, max_message));
         if catch_unwind(read).is_err() {
-            let report = "reading the stream failed, which is a bug of gudgeon".to_owned();
-            shared.push([Effect::Report(report)].into_iter().collect());
+            let report = "reading the stream failed, which is a bug of gudgeon";
+            let event = Box::new(LogEvent::problem(report));
+            shared.push([Effect::Log(event)].into_iter().collect());
             shared.push_end();
         }
     };

@@ -201,13 +201,8 @@ impl Endpoint {
         set_mount(&mut head, mount);
         let admission = this.get().server.admission();
         let remote = admission.client_address(&mut head, peer.and_then(Peer::parse));
-        match admission.head(head) {
-            Ok(mut head) => {
-                if let Some(remote) = remote {
-                    head.set_remote(remote);
-                }
-                RequestHead::of_request(this, head, remote)
-            }
+        match admission.head_from(head, remote) {
+            Ok(head) => RequestHead::of_request(this, head, remote),
             Err(refusal) => piece(this.py(), refusal),
         }
     }
@@ -227,7 +222,7 @@ impl Endpoint {
         set_mount(&mut head, mount);
         let admission = this.get().server.admission();
         let remote = admission.client_address(&mut head, peer.and_then(Peer::parse));
-        match this.get().server.admit_upgrade(&head) {
+        match this.get().server.admit_upgrade(&head, remote) {
             Ok(()) => RequestHead::of_upgrade(this, head, remote),
             Err(refusal) => piece(this.py(), refusal),
         }

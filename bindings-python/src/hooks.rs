@@ -1,8 +1,9 @@
 //! Functions that the Python half of the package provides.
 
+use gudgeon::log_events::LogEvent;
 use pyo3::{prelude::*, sync::PyOnceLock};
 
-use crate::calling;
+use crate::{calling, logs};
 
 /// Functions of `gudgeon._call.entry` and `gudgeon._call.log`.
 #[derive(Debug)]
@@ -15,10 +16,8 @@ pub(crate) struct Hooks {
     pub(crate) describe: Py<PyAny>,
     /// `unknown_reply_type(reply)` → the exception for a reply of an unknown type.
     pub(crate) unknown_reply_type: Py<PyAny>,
-    /// `report(text, error=None)`: logs a line, and the exception that it is about.
+    /// `report(text, error=None, fields=None)`: logs an error, and the exception that it is about.
     pub(crate) report: Py<PyAny>,
-    /// `detail(text)`: logs a line at debug level.
-    pub(crate) detail: Py<PyAny>,
     /// `leave_fork(error)`: ends the process with the status that matches the handler's outcome.
     pub(crate) leave_fork: Py<PyAny>,
 }
@@ -37,37 +36,32 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             describe: get("describe")?,
             unknown_reply_type: get("unknown_reply_type")?,
             report: log.getattr("report")?.unbind(),
-            detail: log.getattr("detail")?.unbind(),
             leave_fork: get("leave_fork")?,
         })
     })
 }
 
-/// Logs details that callers do not receive.
-pub(crate) fn report(py: Python<'_>, texts: &[String]) {
-    call_hook(py, |hooks| &hooks.report, texts);
+/// Logs an event whose details callers do not receive.
+pub(crate) fn report(py: Python<'_>, event: &LogEvent) {
+    call_report(py, event.detail(), None, event);
 }
 
 /// Logs an exception that callers do not receive; `text` says where it was raised.
 pub(crate) fn report_exception(py: Python<'_>, text: &str, error: &Py<PyAny>) {
-    if let Ok(hooks) = hooks(py)
-        && let Err(problem) = calling::call(hooks.report.bind(py), (text, error))
-    {
+    report_raised(py, text, error, &LogEvent::problem(text));
+}
+
+/// Logs the exception that an event is about.
+pub(crate) fn report_raised(py: Python<'_>, text: &str, error: &Py<PyAny>, event: &LogEvent) {
+    call_report(py, text, Some(error), event);
+}
+
+fn call_report(py: Python<'_>, text: &str, error: Option<&Py<PyAny>>, event: &LogEvent) {
+    let call = || {
+        let fields = logs::fields_of(py, &event.fields())?;
+        calling::call(hooks(py)?.report.bind(py), (text, error, fields))
+    };
+    if let Err::<_, PyErr>(problem) = call() {
         problem.write_unraisable(py, None);
-    }
-}
-
-/// Logs a line at debug level.
-pub(crate) fn detail(py: Python<'_>, texts: &[String]) {
-    call_hook(py, |hooks| &hooks.detail, texts);
-}
-
-fn call_hook(py: Python<'_>, hook: impl Fn(&Hooks) -> &Py<PyAny>, texts: &[String]) {
-    for text in texts {
-        if let Ok(hooks) = hooks(py)
-            && let Err(error) = calling::call(hook(hooks).bind(py), (text,))
-        {
-            error.write_unraisable(py, None);
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use gudgeon::bindings::logs::{self, Level, LogEvent};
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
+use serde_json::{Map, Value};
 
 use crate::calling;
 
@@ -37,18 +38,51 @@ pub(crate) fn stderr_has_room() -> bool {
 }
 
 /// Has a message logged by a thread. The newest of more than a thousand that wait are dropped and counted. `level` is 30
-/// for a warning, 40 for an error, lower for information.
+/// for a warning, 40 for an error, lower for information. `fields` are those of an event, strings and integers.
 #[pyfunction]
-pub(crate) fn log_later(level: u32, logger: &str, message: &str) {
+#[pyo3(signature = (level, logger, message, fields = None))]
+pub(crate) fn log_later(
+    level: u32,
+    logger: &str,
+    message: &str,
+    fields: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
     let level = match level {
         40.. => Level::ERROR,
         30.. => Level::WARN,
         20.. => Level::INFO,
         _ => Level::DEBUG,
     };
-    if logs::add(level, logger, message) {
+    let mut given = Map::new();
+    for (name, value) in fields.into_iter().flatten() {
+        let value = match value.extract::<i64>() {
+            Ok(number) => Value::from(number),
+            Err(_) => Value::from(value.str()?.to_string()),
+        };
+        given.insert(name.extract()?, value);
+    }
+    if logs::add(level, logger, message, given) {
         start_thread();
     }
+    Ok(())
+}
+
+/// Returns the fields of an event for Python.
+pub(crate) fn fields_of<'py>(
+    py: Python<'py>,
+    fields: &Map<String, Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in fields {
+        match value {
+            Value::Bool(value) => dict.set_item(name, value)?,
+            Value::Number(value) if value.is_f64() => dict.set_item(name, value.as_f64())?,
+            Value::Number(value) => dict.set_item(name, value.as_i128())?,
+            Value::String(value) => dict.set_item(name, value)?,
+            _ => dict.set_item(name, value.to_string())?,
+        }
+    }
+    Ok(dict)
 }
 
 fn start_thread() {
@@ -68,26 +102,15 @@ fn start_thread() {
 /// `waits`: whether each event waits until it can be logged without blocking; otherwise it is dropped.
 fn log(py: Python<'_>, events: Vec<LogEvent>, waits: bool) {
     let Some(log_event) = LOG_EVENT.get(py) else { return };
-    let log_events = || {
-        for event in events {
-            let fields = PyDict::new(py);
-            for (name, value) in &event.fields {
-                match value {
-                    serde_json::Value::Bool(value) => fields.set_item(name, value)?,
-                    serde_json::Value::Number(value) if value.is_f64() => {
-                        fields.set_item(name, value.as_f64())?;
-                    }
-                    serde_json::Value::Number(value) => fields.set_item(name, value.as_i128())?,
-                    serde_json::Value::String(value) => fields.set_item(name, value)?,
-                    _ => fields.set_item(name, value.to_string())?,
-                }
-            }
-            let level = event.level.as_str();
-            calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields, waits))?;
-        }
-        Ok(())
+    let log = |event: &LogEvent| {
+        let fields = fields_of(py, &event.fields)?;
+        let level = event.level.as_str();
+        calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields, waits))
     };
-    if let Err::<_, PyErr>(error) = log_events() {
-        error.write_unraisable(py, None);
+    for event in &events {
+        // A handler of the log that raises does not take the other events with it.
+        if let Err::<_, PyErr>(error) = log(event) {
+            error.write_unraisable(py, None);
+        }
     }
 }

@@ -14,6 +14,7 @@ use gudgeon::{
     bindings::upstreams::{UpstreamServing, Upstreams},
     driver::{Watchdog, Work},
     engine::{Effect, RunId, Ticket},
+    log_events::LogEvent,
     router::Failure,
 };
 use pyo3::prelude::*;
@@ -290,12 +291,11 @@ impl Stream {
         let alarm = work.wake;
         // Handlers that begin together take the locks once.
         let mut runs = Vec::new();
-        let (mut reports, mut details) = (Vec::new(), Vec::new());
+        let mut reports = Vec::new();
         for effect in work {
             match effect {
                 Effect::Run(run) => runs.extend(HandlerRun::new(*run, &self.upstreams)),
-                Effect::Report(text) => reports.push(text),
-                Effect::Detail(text) => details.push(text),
+                Effect::Log(event) => reports.push(event),
                 other => {
                     self.start(std::mem::take(&mut runs), wake);
                     self.go_on(other, wake);
@@ -304,10 +304,7 @@ impl Stream {
         }
         self.start(runs, wake);
         if !reports.is_empty() {
-            Python::attach(|py| hooks::report(py, &reports));
-        }
-        if !details.is_empty() {
-            Python::attach(|py| hooks::detail(py, &details));
+            Python::attach(|py| reports.iter().for_each(|event| hooks::report(py, event)));
         }
         if alarm.is_some()
             && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
@@ -343,7 +340,7 @@ impl Stream {
                 pool.handed.retain(|effect| !effect.is_request(ticket));
             }
             // Done by the caller, or by the native host, which looks after resources of other servers.
-            Effect::Run(_) | Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => {}
+            Effect::Run(_) | Effect::Log(_) | Effect::Subscribed { .. } => {}
         }
     }
 
@@ -432,7 +429,7 @@ impl Stream {
             let text = format!("the handler of a notification failed: {kind}: {message}");
             Python::attach(|py| match &thrown {
                 Some(thrown) => hooks::report_exception(py, &text, &thrown.error),
-                None => hooks::report(py, &[text]),
+                None => hooks::report(py, &LogEvent::problem(text)),
             });
         }
         lock(&self.active_runs).remove(&run.id);
@@ -462,9 +459,9 @@ fn report_thrown(work: &mut Work, thrown: &Thrown) {
     if traceback.is_empty() {
         return;
     }
-    work.retain_reports(|text| {
-        let Some(place) = text.trim_end().strip_suffix(traceback) else { return true };
-        Python::attach(|py| hooks::report_exception(py, place.trim_end(), &thrown.error));
+    work.retain_reports(|event| {
+        let Some(place) = event.detail().trim_end().strip_suffix(traceback) else { return true };
+        Python::attach(|py| hooks::report_raised(py, place.trim_end(), &thrown.error, event));
         false
     });
 }

@@ -17,7 +17,7 @@ use std::{
 use serde_json::value::RawValue;
 
 #[doc(hidden)]
-pub use self::fault::{Fault, FaultKind};
+pub use self::fault::{ComponentName, Fault, FaultKind};
 #[cfg(not(feature = "bindings"))]
 pub(crate) use self::option_name::{Language, option_name};
 #[cfg(feature = "bindings")]

@@ -27,6 +27,11 @@ mod log_text;
 pub mod protocol;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
+pub mod log_events;
+#[cfg(not(feature = "bindings"))]
+mod log_events;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod replier;
 #[cfg(not(feature = "bindings"))]
 mod replier;

@@ -1,13 +1,13 @@
 //! Log messages that anybody can cause as often as they like.
 
-use std::{collections::HashMap, fmt, panic::Location};
+use std::{collections::HashMap, fmt, hash::Hash, panic::Location};
 
-/// The shortest time between two messages of one place in the code, in seconds.
+/// The shortest time between two messages of one kind, in seconds.
 const PAUSE: u64 = 10;
 
-/// Decides when a message is written, for each place in the code that asks.
-#[derive(Debug, Default)]
-pub(crate) struct LogLimit(HashMap<&'static Location<'static>, Written>);
+/// Decides when a message is written, for each kind of message: by default, each place in the code that asks.
+#[derive(Debug)]
+pub(crate) struct LogLimit<K = &'static Location<'static>>(HashMap<K, Written>);
 
 #[derive(Debug)]
 struct Written {
@@ -17,17 +17,30 @@ struct Written {
 }
 
 /// The number of messages that were left out since the last one, as the end of the next.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct LeftOut(usize);
 
+impl<K> Default for LogLimit<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+#[cfg(any(feature = "auth", feature = "client", feature = "http"))]
 impl LogLimit {
     /// Returns what to write at the end of the message of this place; `None` if it is to be left out. The time is in seconds
     /// since 1970.
     #[track_caller]
     pub(crate) fn due(&mut self, unix: u64) -> Option<LeftOut> {
-        let place = Location::caller();
-        let Some(written) = self.0.get_mut(place) else {
-            self.0.insert(place, Written { last: unix, left_out: 0 });
+        self.due_for(Location::caller(), unix)
+    }
+}
+
+impl<K: Eq + Hash> LogLimit<K> {
+    /// Returns what to write at the end of a message of this kind; `None` if it is to be left out. There must be few kinds.
+    pub(crate) fn due_for(&mut self, kind: K, unix: u64) -> Option<LeftOut> {
+        let Some(written) = self.0.get_mut(&kind) else {
+            self.0.insert(kind, Written { last: unix, left_out: 0 });
             return Some(LeftOut(0));
         };
         // A clock that was set back ends the pause.
@@ -40,6 +53,13 @@ impl LogLimit {
     }
 }
 
+#[cfg(feature = "server")]
+impl LeftOut {
+    pub(crate) fn count(self) -> usize {
+        self.0
+    }
+}
+
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -49,7 +69,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "auth", feature = "client", feature = "http")))]
 mod tests {
     use super::*;
 

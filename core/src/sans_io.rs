@@ -65,6 +65,7 @@
 #[doc(hidden)]
 pub use crate::{
     engine::{Computation, Computed, Load, TestMode, Ticket},
+    log_events::{Declaration, EventKind, LogEvent},
     router::{
         AnyRegistry, Component, ComponentOptions, List, Middleware, MiddlewareFrame, Page,
         RegisteredPrompt, RegisteredResource, RegisteredTemplate, RegisteredTool, Registry,

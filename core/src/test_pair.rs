@@ -192,8 +192,7 @@ impl Pair {
                 | Effect::Resume { .. }
                 | Effect::Subscribed { .. }
                 | Effect::CancelHost(_)
-                | Effect::Report(_)
-                | Effect::Detail(_),
+                | Effect::Log(_),
             ) => (),
         }
     }

@@ -67,15 +67,14 @@ fn waits(batches: &mut Batches, keys: &[&str]) -> Arc<AskedTogether> {
 fn a_batch_is_one_json_array_in_order() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
-    let rest =
-        [Effect::Cancel(RunId(1)), Effect::Report("a\"b".into()), Effect::Detail("c".into())];
+    let rest = [Effect::Cancel(RunId(1)), Effect::Log(Box::new(LogEvent::problem("a\"b")))];
     batches.push(rest.into_iter().collect());
     batches.push_end();
     assert_eq!(
         batches.take().unwrap(),
         concat!(
             r#"[[0,0,7,{"a":1},"2026-07-28",5],[3,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
-            r#"[0,2,7,{"a":1},"2026-07-28","x"],[4,"a\"b"],[5,"c"],[6]]"#,
+            r#"[0,2,7,{"a":1},"2026-07-28","x"],[4,"a\"b",{"event":"server.problem"}],[5]]"#,
         )
     );
     assert!(batches.take().is_none());

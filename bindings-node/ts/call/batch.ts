@@ -1,7 +1,7 @@
 import type { Revision } from "../model/types/components.js";
 
 /** The kinds of entries of a batch, the same numbers as in `batch.rs`. */
-export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, detail: 5, end: 6 } as const;
+export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, end: 5 } as const;
 type Kinds = typeof EntryKind;
 
 /** The id of a JSON-RPC request; null for a notification. */
@@ -25,9 +25,7 @@ export type Entry =
   | readonly [kind: Kinds["resume"], slot: number, revision: Revision, request: RequestId]
   /** Cancels a handler. Of a call that was cancelled before its handler began, this is what is left of the entry that runs it. */
   | readonly [kind: Kinds["cancel"], slot: number, ...notRead: unknown[]]
-  /** A message for stderr. */
-  | readonly [kind: Kinds["report"], text: string]
-  /** A message for stderr if NODE_DEBUG contains "gudgeon". */
-  | readonly [kind: Kinds["detail"], text: string]
+  /** An error in the server's own code, for its log, with the fields of the event. */
+  | readonly [kind: Kinds["report"], text: string, fields: Readonly<Record<string, unknown>>]
   /** The peer has ended its input. */
   | readonly [kind: Kinds["end"]];

@@ -2,6 +2,7 @@ import { parseMarked } from "../model/big-integers.js";
 import type { NativeWorkQueue } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
+import { logError } from "../model/logging.js";
 import { isPromise, sleep, until } from "../model/promises.js";
 import { questionsIn } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
@@ -202,9 +203,7 @@ export class CallScheduler implements SharedByCalls {
       case EntryKind.cancel:
         return this.#cancel(entry[1]);
       case EntryKind.report:
-        return this.#served.logger.error(entry[1]);
-      case EntryKind.detail:
-        return this.#served.logger.debug(entry[1]);
+        return logError(this.#served.logger, entry[1], entry[2]);
       case EntryKind.end:
         return this.#options.onEnd?.();
     }

@@ -1,4 +1,4 @@
-import { debuglog } from "node:util";
+import { debuglog, inspect } from "node:util";
 
 import type { Logger } from "./types/logging.js";
 
@@ -6,12 +6,26 @@ import type { Logger } from "./types/logging.js";
 const debug = debuglog("gudgeon");
 
 /** Warnings and errors go to stderr; the rest as well if the environment variable NODE_DEBUG contains "gudgeon". */
-export const DEFAULT_LOGGER: Logger = {
+const TEXT_LOGGER: Logger = {
   debug: (message, detail) => debug("%s", ...parts(message, detail)),
   info: (message, detail) => debug("%s", ...parts(message, detail)),
   warn: (message, detail) => write(parts(message, detail)),
   error: (message, detail) => write(parts(message, detail)),
 };
+
+/** Writes one JSON object a line to stderr; details at level debug if the environment variable NODE_DEBUG contains "gudgeon". */
+const JSON_LOGGER: Logger = {
+  debug: (message, detail) => void (debug.enabled && write([jsonLine("debug", message, detail)])),
+  info: (message, detail) => write([jsonLine("info", message, detail)]),
+  warn: (message, detail) => write([jsonLine("warn", message, detail)]),
+  error: (message, detail) => write([jsonLine("error", message, detail)]),
+};
+
+/** True if logs are written as JSON, because `gudgeon run --log-format json` started the program. */
+export const WRITES_JSON = format() === "json";
+
+/** The logger of servers and clients that have none of their own. */
+export const DEFAULT_LOGGER: Logger = WRITES_JSON ? JSON_LOGGER : TEXT_LOGGER;
 
 /** Bytes that wait for a reader of stderr, above which messages are dropped. */
 const MAX_UNREAD = 256 * 1024;
@@ -29,6 +43,20 @@ function write(values: unknown[]): void {
     dropped = 0;
   }
   console.error(...values);
+}
+
+function format(): string {
+  const given = process.env["GUDGEON_LOG_FORMAT"] ?? "text";
+  if (given === "json" || given === "text") return given;
+  throw new TypeError(`GUDGEON_LOG_FORMAT: ${JSON.stringify(given)} is not a format; set it to json or text`);
+}
+
+function jsonLine(level: keyof Logger, message: string, detail: unknown): string {
+  const isEvent = typeof detail === "object" && detail !== null && !(detail instanceof Error);
+  const { logger = "gudgeon", ...fields } = isEvent ? (detail as Record<string, unknown>) : {};
+  const entry = { time: new Date().toISOString(), level, logger, message };
+  if (isEvent) return JSON.stringify(Object.keys(fields).length > 0 ? { ...entry, fields } : entry);
+  return JSON.stringify(detail === undefined ? entry : { ...entry, exception: inspect(detail) });
 }
 
 /** Events of the native half that belong to the process, such as those of connections. */
@@ -57,14 +85,26 @@ export function logEvent({ level, logger, message, fields }: LogEvent): void {
   const loggers = (shared[KEY] ?? []).flatMap((one) => one.deref() ?? []);
   const hasFields = Object.keys(fields).length > 0;
   for (const one of loggers.length > 0 ? loggers : [DEFAULT_LOGGER]) {
-    try {
-      one[level](`${logger}: ${message}`, ...(hasFields ? [fields] : []));
-    } catch (error) {
-      DEFAULT_LOGGER.error("the logger failed:", error);
-    }
+    if (one === JSON_LOGGER) attempt(() => one[level](message, { logger, ...fields }));
+    else attempt(() => one[level](`${logger}: ${message}`, ...(hasFields ? [fields] : [])));
   }
 }
 
+/** Passes an error with the fields of its event to the logger of a server. One that throws does not stop the server. */
+export function logError(logger: Logger, message: string, fields: Readonly<Record<string, unknown>>): void {
+  attempt(() => logger.error(message, fields));
+}
+
+function attempt(log: () => void): void {
+  try {
+    log();
+  } catch (error) {
+    DEFAULT_LOGGER.error("the logger failed:", error);
+  }
+}
+
+/** The sentence of an event says what its fields do. */
 function parts(message: string, detail: unknown): unknown[] {
-  return detail === undefined ? [message] : [message, detail];
+  const isEvent = typeof detail === "object" && detail !== null && "event" in detail;
+  return detail === undefined || isEvent ? [message] : [message, detail];
 }

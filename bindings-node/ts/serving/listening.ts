@@ -1,4 +1,5 @@
 import { checked, type NativeListening, placed } from "../native.js";
+import { WRITES_JSON } from "../model/logging.js";
 import type { HttpOptions } from "../model/types/options.js";
 import type { Listening } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
@@ -38,7 +39,8 @@ export async function runListening(core: ServerCore, place: string, at: string, 
   try {
     const server = await open(core, place, at, options, signals);
     // The URL stands alone on its line, because programs that start servers read it.
-    console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
+    // As JSON, the event server.started says the same.
+    if (!WRITES_JSON) console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
     await signals.came;
     await server.close();
   } finally {

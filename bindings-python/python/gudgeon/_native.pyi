@@ -975,10 +975,10 @@ def key_pair_for_tests() -> tuple[str, str]:
     Returns a new private key for ES256, as PEM, and its public key, a JWK as JSON.
     """
 
-def log_later(level: SupportsIndex, logger: str, message: str) -> None:
+def log_later(level: SupportsIndex, logger: str, message: str, fields: dict | None = None) -> None:
     """
     Has a message logged by a thread. The newest of more than a thousand that wait are dropped and counted. `level` is 30
-    for a warning, 40 for an error, lower for information.
+    for a warning, 40 for an error, lower for information. `fields` are those of an event, strings and integers.
     """
 
 def middleware_input(kind: str, params: bytes) -> str | None:

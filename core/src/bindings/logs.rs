@@ -46,9 +46,10 @@ pub struct LogEvent {
 }
 
 impl LogEvent {
-    /// Returns the message with the fields in parentheses, for loggers that write lines.
+    /// Returns the message for loggers that write lines, with the fields in parentheses. The sentences of the catalogue's events
+    /// say what their fields do.
     pub fn line(&self) -> String {
-        if self.fields.is_empty() {
+        if self.fields.is_empty() || self.fields.contains_key("event") {
             return self.message.clone();
         }
         let fields: Vec<String> = self
@@ -70,9 +71,9 @@ pub fn install(wake: fn()) {
 }
 
 /// Queues a message of the host that it can't log at once. Returns `true` if the thread that waits has to be started.
-pub fn add(level: Level, logger: &str, message: &str) -> bool {
+pub fn add(level: Level, logger: &str, message: &str, fields: Map<String, Value>) -> bool {
     let message = beginning(message, MAX_REPORT).to_owned();
-    Process::current().add(LogEvent { level, logger: logger.into(), message, fields: Map::new() })
+    Process::current().add(LogEvent { level, logger: logger.into(), message, fields })
 }
 
 /// Blocks until events wait, and passes them to `log`. Returns `false` after [`close`].
@@ -352,9 +353,24 @@ mod tests {
     }
 
     #[test]
+    fn the_sentence_of_an_event_of_the_catalogue_is_its_line() {
+        let event = crate::log_events::LogEvent::new(
+            crate::log_events::EventKind::HttpRefused,
+            "the request is for the host \"evil\"",
+        );
+        let events = recorded(|| event.because("host").write(crate::log_limit::LeftOut::default()));
+        let [event] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((event.level, &*event.logger), (Level::INFO, "gudgeon.http"));
+        assert!(event.line().ends_with("the request is for the host \"evil\""), "{event:?}");
+        assert_eq!(event.fields["event"], "http.refused");
+        assert_eq!(event.fields["reason"], "host");
+        assert!(!event.fields.contains_key("session"), "{event:?}");
+    }
+
+    #[test]
     fn a_report_of_the_host_is_cut() {
         let events = recorded(|| {
-            add(Level::ERROR, "a", &"x".repeat(2 * MAX_REPORT));
+            add(Level::ERROR, "a", &"x".repeat(2 * MAX_REPORT), Map::new());
         });
         assert_eq!(events[0].message.len(), MAX_REPORT);
     }

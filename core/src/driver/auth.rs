@@ -323,7 +323,8 @@ pub(crate) async fn authenticate_upgrade(
         None => Err(Refused::Unidentified),
         Some(auth) => auth.authenticate(&unauthenticated, &head.headers, remote).await,
     };
-    let refuse = |refused| admission.refuse_unauthenticated(head, &unauthenticated, &refused);
+    let refuse =
+        |refused| admission.refuse_unauthenticated(head, &unauthenticated, remote, &refused);
     decision.map(Some).map_err(refuse)
 }
 

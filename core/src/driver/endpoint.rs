@@ -18,6 +18,7 @@ use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work,
     endpoint_state::{EndpointState, Publish},
+    event_log::ServerLog,
     sending::Sending,
     start,
     start_gate::Backlog,
@@ -47,6 +48,7 @@ pub struct EndpointServer {
     sessions: RwLock<Arc<SessionConfig>>,
     state: Mutex<EndpointState>,
     ledgers: Ledgers,
+    pub(super) log: ServerLog,
     pub(super) backlog: Arc<Backlog>,
     /// The link to the store until it is carried; `None` without a store.
     link: Mutex<Option<StoreLink>>,
@@ -94,6 +96,8 @@ impl EndpointServer {
         #[cfg(not(feature = "auth"))]
         let _ = keys;
         let ledgers = Ledgers::default();
+        let log = ServerLog::default();
+        log.write_refusals_of(&admission);
         let backlog = Backlog::new(&ledgers.unread);
         let sessions = Arc::clone(endpoint.session_config());
         let store = endpoint.store().map(|store| endpoint.sealed_store(store));
@@ -111,6 +115,7 @@ impl EndpointServer {
             sessions: RwLock::new(sessions),
             state: Mutex::new(state),
             ledgers,
+            log,
             backlog,
             link: Mutex::new(link),
             next: AtomicU64::new(0),
@@ -219,9 +224,13 @@ impl EndpointServer {
         self.handle(EndpointInput::CutSubscriptions(Reader::Exchange(exchange)))
     }
 
-    /// Errors with the answer to a request that may not become a message connection.
-    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        self.lock().endpoint.admit_upgrade(head)
+    /// Errors with the answer to a request, from this address, that may not become a message connection.
+    pub fn admit_upgrade(&self, head: &Parts, remote: Option<IpAddr>) -> Result<(), Part> {
+        self.admission.upgrade(head, remote)?;
+        let refused = self.lock().endpoint.refuse_connection();
+        let Some((part, event)) = refused else { return Ok(()) };
+        self.write_event(&event.with_remote(remote));
+        Err(part)
     }
 
     /// Returns a count, which is zero, of the received bytes of the body of a request.
@@ -418,11 +427,14 @@ impl EndpointServer {
     pub(super) fn update(&self, input: EndpointInput<'_>) {
         let mut state = self.lock();
         let armed = state.armed;
-        let mut work = state.handle(input).work;
-        let is_sooner = work.wake.take().is_some();
-        state.untaken = work;
+        let mut step = state.handle(input);
+        let is_sooner = step.work.wake.take().is_some();
+        state.untaken = std::mem::take(&mut step.work);
         state.armed = armed;
         drop(state);
+        if !step.events.is_empty() {
+            self.write_events(&mut step);
+        }
         if is_sooner {
             self.rescheduled.notify_one();
         }
@@ -452,15 +464,19 @@ impl EndpointServer {
     ) -> EndpointStep {
         let mut state = self.lock();
         change(&mut state);
-        let step = state.handle(input);
+        let mut step = state.handle(input);
         drop(state);
-        self.announce(&step);
+        self.announce(&mut step);
         step
     }
 
-    /// Wakes those who wait for the end of calls, or for an earlier deadline.
+    /// Wakes those who wait for the end of calls, or for an earlier deadline, and writes the events. Must be called without the
+    /// lock.
     #[inline]
-    pub(super) fn announce(&self, step: &EndpointStep) {
+    pub(super) fn announce(&self, step: &mut EndpointStep) {
+        if !step.events.is_empty() {
+            self.write_events(step);
+        }
         // A waiter is counted before it takes the lock to look at the state. One that is not counted yet will see this change.
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.ended.notify_waiters();

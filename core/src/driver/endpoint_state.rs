@@ -142,11 +142,16 @@ impl EndpointState {
                     exceeds.then_some(reader)
                 }
                 EndpointOutput::Effect(effect) => {
-                    if let Effect::Cancel(run) = &effect {
-                        self.gate.forget(*run);
-                    }
-                    if let Some(effect) = self.native.take(effect) {
-                        step.work.push(effect);
+                    match effect {
+                        Effect::Log(event) if !event.is_for_host() => step.events.push(*event),
+                        effect => {
+                            if let Effect::Cancel(run) = &effect {
+                                self.gate.forget(*run);
+                            }
+                            if let Some(effect) = self.native.take(effect) {
+                                step.work.push(effect);
+                            }
+                        }
                     }
                     None
                 }

@@ -11,6 +11,7 @@ use super::{EndpointServer, Ledgers, Outbox, Work, endpoint_state::Publish, work
 use crate::{
     framing::{Frame, LineDecoder},
     http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
+    log_events::EventKind,
     protocol::Principal,
 };
 
@@ -85,9 +86,9 @@ impl HostedEndpoint {
         self.host.perform(self.server.disconnected(exchange));
     }
 
-    /// Errors with the answer to a request that may not become a message connection.
-    pub(crate) fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        self.server.admit_upgrade(head)
+    /// Errors with the answer to a request, from this address, that may not become a message connection.
+    pub(crate) fn admit_upgrade(&self, head: &Parts, remote: Option<IpAddr>) -> Result<(), Part> {
+        self.server.admit_upgrade(head, remote)
     }
 
     /// Returns the authenticator of callers; `None` if everybody may call.
@@ -150,6 +151,11 @@ impl HostedEndpoint {
     /// Waits while it is full for this connection.
     pub(crate) async fn has_room(&self, connection: ConnectionId) {
         self.server.has_room(connection).await;
+    }
+
+    /// Logs that the server begins or ends to listen at this URL.
+    pub(crate) fn log_listening(&self, kind: EventKind, url: &str) {
+        self.server.log_listening(kind, url);
     }
 
     /// Returns the names of the components whose handlers run.

@@ -57,8 +57,11 @@ impl EndpointServer {
             }
             // Other threads use the endpoint after so many bytes, and while a long frame is parsed. The work so far is taken
             // first, because not every one of them can run handlers.
-            let so_far = state.drain(now);
+            let mut so_far = state.drain(now);
             drop(state);
+            if !so_far.events.is_empty() {
+                self.write_events(&mut so_far);
+            }
             let step = before.get_or_insert_with(|| EndpointStep::new(Work::default()));
             step.extend(pause(so_far));
             if is_long {
@@ -70,14 +73,14 @@ impl EndpointServer {
         }
         let last = state.drain(now);
         drop(state);
-        let step = match before {
+        let mut step = match before {
             None => last,
             Some(mut step) => {
                 step.extend(last);
                 step
             }
         };
-        self.announce(&step);
+        self.announce(&mut step);
         step
     }
 

@@ -7,6 +7,7 @@ mod auth_proxy;
 mod debug;
 mod endpoint;
 mod endpoint_state;
+mod event_log;
 mod handler_events;
 mod hosted;
 pub(crate) mod ledger;

@@ -74,11 +74,7 @@ impl NativeRuns {
             }
             // Only native handlers look after resources of other servers.
             Effect::Subscribed { .. } => true,
-            Effect::Run(_)
-            | Effect::Host(..)
-            | Effect::CancelHost(_)
-            | Effect::Report(_)
-            | Effect::Detail(_) => false,
+            Effect::Run(_) | Effect::Host(..) | Effect::CancelHost(_) | Effect::Log(_) => false,
         };
         if !is_native {
             return Some(effect);

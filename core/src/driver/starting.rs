@@ -36,9 +36,9 @@ impl EndpointServer {
     pub fn postpone(&self, run: Run) -> Work {
         let mut state = self.lock();
         state.keep(run);
-        let step = state.drain(clock::now());
+        let mut step = state.drain(clock::now());
         drop(state);
-        self.announce(&step);
+        self.announce(&mut step);
         self.finish(step)
     }
 }

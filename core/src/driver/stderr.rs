@@ -2,13 +2,20 @@
 
 use std::{
     collections::VecDeque,
+    env,
     io::Write as _,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
+use serde_json::Map;
+
 use super::pipe::SURE_WRITE;
-use crate::log_text::beginning;
+use crate::{
+    clock,
+    log_events::{LOG_FORMAT, json_line},
+    log_text::beginning,
+};
 
 /// The number of messages that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
@@ -32,7 +39,7 @@ struct Backlog {
 /// than a thousand are dropped and counted.
 pub(crate) fn write(message: &str) {
     let mut backlog = lock();
-    let text = backlog.write(&line(message, MAX_TEXT), has_room, |text| {
+    let text = backlog.write(&formatted(message, MAX_TEXT), has_room, |text| {
         let _ = std::io::stderr().write_all(text.as_bytes());
     });
     let Some(rest) = text else { return };
@@ -46,7 +53,7 @@ pub(crate) fn write(message: &str) {
 /// Writes a line unless that would block. A closed standard error has no effect.
 pub(crate) fn try_write(message: &str) {
     if has_room() {
-        let _ = std::io::stderr().write_all(line(message, SURE_WRITE).as_bytes());
+        let _ = std::io::stderr().write_all(formatted(message, SURE_WRITE).as_bytes());
     }
 }
 
@@ -135,6 +142,19 @@ fn write_backlog() {
         };
         drop(backlog);
         let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Returns a message as the log has it, at most `max` bytes of it with a newline at its end.
+fn formatted(message: &str, max: usize) -> String {
+    static IS_JSON: OnceLock<bool> = OnceLock::new();
+    match IS_JSON.get_or_init(|| env::var_os(LOG_FORMAT).is_some_and(|format| format == "json")) {
+        true => {
+            // Half of it, because escapes make it longer.
+            let text = beginning(message, max / 2).trim_end();
+            json_line(clock::unix(), "error", text, Map::new()) + "\n"
+        }
+        false => line(message, max),
     }
 }
 

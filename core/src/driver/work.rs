@@ -7,7 +7,10 @@ use std::{
     time::Instant,
 };
 
-use crate::engine::{Computation, Computed, Effect, Run, RunId, Ticket};
+use crate::{
+    engine::{Computation, Computed, Effect, Run, RunId, Ticket},
+    log_events::LogEvent,
+};
 
 /// Work for the host, in the order in which the engine decided it. A run whose call was cancelled before the host took it is not
 /// in it, nor is a request that is not needed any more.
@@ -61,9 +64,9 @@ impl Work {
         })
     }
 
-    /// Takes out the lines for the log for which `keeps` returns `false`.
-    pub fn retain_reports(&mut self, mut keeps: impl FnMut(&str) -> bool) {
-        let mut stays = |effect: &Effect| !matches!(effect, Effect::Report(text) if !keeps(text));
+    /// Takes out the events for the log for which `keeps` returns `false`.
+    pub fn retain_reports(&mut self, mut keeps: impl FnMut(&LogEvent) -> bool) {
+        let mut stays = |effect: &Effect| !matches!(effect, Effect::Log(event) if !keeps(event));
         self.first = self.first.take().filter(&mut stays);
         self.rest.retain(stays);
     }
@@ -131,17 +134,21 @@ impl Work {
 pub struct EndpointStep {
     pub(super) work: Work,
     pub(super) computations: Vec<Computation>,
+    /// Events that are written once the lock is released.
+    pub(super) events: Vec<LogEvent>,
 }
 
 impl EndpointStep {
     pub(super) fn new(work: Work) -> Self {
-        Self { work, computations: Vec::new() }
+        Self { work, computations: Vec::new(), events: Vec::new() }
     }
 
     /// Returns the work that is ready, and the rest, which may take long, if there is any.
     pub(crate) fn split(self) -> (Work, Option<Self>) {
-        let Self { work, computations } = self;
-        let rest = (!computations.is_empty()).then(|| Self { work: Work::default(), computations });
+        let Self { work, computations, events } = self;
+        debug_assert!(events.is_empty(), "they were written when the lock was released");
+        let is_over = computations.is_empty();
+        let rest = (!is_over).then(|| Self { work: Work::default(), computations, events });
         (work, rest)
     }
 
@@ -149,6 +156,7 @@ impl EndpointStep {
     pub(super) fn extend(&mut self, other: Self) {
         self.work.extend(other.work);
         self.computations.extend(other.computations);
+        self.events.extend(other.events);
     }
 
     /// Runs the computations outside the lock; `handle` handles each result under it.

@@ -83,6 +83,7 @@ impl Engine {
 
     /// Stops handlers that wait for a later request, because none will be accepted.
     pub(crate) fn stop_suspended(&mut self) {
+        self.is_stopping = true;
         for call in self.rounds.waiting() {
             if let Some(run) = self.remove_suspended(call) {
                 self.stop(run);

@@ -3,13 +3,14 @@
 use std::{collections::BTreeSet, time::Instant};
 
 use super::{
-    CallEvent, Delivery, Effect, Engine, LateAnswer,
+    CallEvent, Delivery, Engine, LateAnswer,
     id::{CallId, Origin, RunId},
     returned_questions::may_return_questions,
     state::{Queued, Running, State, Wait},
 };
 use crate::{
-    error::Fault,
+    error::{ComponentName, Fault},
+    log_events::{EventFacts, EventKind, LogEvent},
     protocol::{Question, Raw, Response},
     router::{self, Failure, Reply, Resolution, ResultBuilder},
     session::{
@@ -273,8 +274,36 @@ impl Engine {
         };
         let (fault, report) =
             result_builder.fault(failure, self.components.server.debug, &reference);
-        self.effects.extend(report.map(|report| Effect::Report(report.text)));
-        fault
+        let component = result_builder.component();
+        if let Some(report) = report {
+            self.log_report(report.text, reference, component.clone());
+        }
+        match component {
+            Some(ComponentName { kind, name, .. }) => fault.about(kind, &name),
+            None => fault,
+        }
+    }
+
+    /// Logs a report about a handler; `reference` is that of an exception.
+    pub(super) fn log_report(
+        &mut self,
+        text: String,
+        reference: String,
+        component: Option<ComponentName>,
+    ) {
+        let (kind, reference) = match reference.is_empty() {
+            true => (EventKind::ServerProblem, None),
+            false => (EventKind::CallFailed, Some(reference)),
+        };
+        let component = component.map(Box::new);
+        let facts = EventFacts { component, reference, ..EventFacts::default() };
+        self.log(LogEvent::new(kind, text).with(facts));
+    }
+
+    /// Returns what is known for the log of the handler of a call; `None` if none was handed out for it.
+    pub(crate) fn handler_facts(&self, call: CallId) -> Option<EventFacts> {
+        let component = self.calls.running(call)?.result_builder.component().map(Box::new);
+        Some(EventFacts { component, ..EventFacts::default() })
     }
 
     /// Returns a name for one failure, which the client and the log get.

@@ -51,6 +51,7 @@ pub use self::{
 pub(crate) use crate::session::server::CallEvent;
 use crate::{
     error::Fault,
+    log_events::LogEvent,
     protocol::{ClientKey, Implementation, Method, Question, Raw, Response, is_within_share, json},
     router::{Components, Failure, Handler, MiddlewareFrame, RoundLimits},
     session::{
@@ -95,10 +96,9 @@ pub enum Effect {
     Host(Ticket, Box<HostRequest>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
-    /// A line for the log about a failure whose details callers do not get.
-    Report(String),
-    /// A line for the log, at debug level.
-    Detail(String),
+    /// An event for the log; `to_string` returns its text. Hosts of a driver get those that are about errors in the server's own
+    /// code, whose details callers do not get. The driver writes the others.
+    Log(Box<LogEvent>),
 }
 
 /// A handler to be run, with its input and context.
@@ -140,6 +140,7 @@ pub(crate) struct Engine {
     /// Numbers questions that the engine asks for handlers which returned them.
     next_ask: u64,
     references: u32,
+    is_stopping: bool,
     /// Texts that were reported once, and are not again.
     reported: HashSet<String>,
 }
@@ -163,6 +164,7 @@ impl Engine {
             late: VecDeque::new(),
             next_ask: 0,
             references: 0,
+            is_stopping: false,
             reported: HashSet::new(),
         }
     }
@@ -289,12 +291,22 @@ impl Engine {
         (ask, question.method, question.params)
     }
 
-    pub(crate) fn log(&mut self, effect: Effect) {
-        self.effects.push_back(effect);
+    pub(crate) fn log(&mut self, event: LogEvent) {
+        self.effects.push_back(Effect::Log(Box::new(event)));
     }
 
     fn report(&mut self, text: impl Into<String>) {
-        self.effects.push_back(Effect::Report(text.into()));
+        self.log(LogEvent::problem(text));
+    }
+
+    /// Returns whether the server stops, so that it cuts calls.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// Returns the name of the server.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.components.server.info.name
     }
 }
 

@@ -9,10 +9,12 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    Effect, Engine,
+    Engine,
     id::{CallId, PeerId},
 };
 use crate::{
+    error::Fault,
+    log_events::{EventFacts, EventKind, LogEvent},
     protocol::{MethodName, Principal, Raw},
     session::{
         InboundKey,
@@ -41,6 +43,10 @@ pub(crate) struct PeerSession {
     pub(crate) remote: Option<IpAddr>,
     /// `true` if the peer leaves too much unread.
     pub(crate) is_lagging: bool,
+    /// The id of its session over HTTP, for logs.
+    pub(crate) session_id: Option<Arc<str>>,
+    /// `true` once the peer has disconnected, or its session has ended.
+    is_closed: bool,
     /// The time of the peer's last message.
     last_seen: Option<Instant>,
     requests: FxHashMap<InboundKey, MessageInProgress>,
@@ -57,6 +63,10 @@ struct MessageInProgress {
     stream: u64,
     /// Bytes of the message.
     weight: usize,
+    /// The time at which it was read.
+    begun: Instant,
+    /// `true` if the answer is a stream of changes.
+    listens: bool,
 }
 
 /// The number and bytes of one peer's messages that are being handled.
@@ -77,6 +87,8 @@ impl PeerSession {
             principal: None,
             remote: None,
             is_lagging: false,
+            session_id: None,
+            is_closed: false,
             last_seen: None,
             requests: FxHashMap::default(),
             notifications: FxHashMap::default(),
@@ -131,7 +143,20 @@ impl PeerSession {
         mut send: impl FnMut(Option<u64>, OutgoingFrame),
     ) {
         let done = match &input {
-            session::Input::Call(key, CallEvent::Answered(_)) => self.forget(*key),
+            session::Input::Call(key, CallEvent::Answered(answer)) => {
+                if let Err(fault) = answer {
+                    self.log_fault(pump, *key, fault);
+                }
+                self.forget(*key)
+            }
+            session::Input::Call(key, CallEvent::Listening(_)) => {
+                self.log_listening(pump, *key);
+                None
+            }
+            session::Input::Closed => {
+                self.is_closed = true;
+                None
+            }
             session::Input::Call(key, CallEvent::NotificationDone) => {
                 self.forget_notification(*key);
                 None
@@ -159,12 +184,18 @@ impl PeerSession {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send(sent) => {
-                    let stream = self.stream_about(sent.about, &ended, current);
+                    if let (About::Reply(None), Some(code)) = (sent.about, sent.error) {
+                        self.log_invalid(pump, code);
+                    }
+                    let stream = self.stream_about(pump, sent.about, &ended, current);
                     emit(stream, sent);
                 }
                 Output::Call(call) => self.begin(pump, current, call),
                 Output::Cancel(key) => {
                     if let Some(message) = self.forget(key) {
+                        if self.is_closed {
+                            self.log_cut(pump, &message);
+                        }
                         ended.push((key, message.stream));
                         pump.engine.cancel(pump.now, message.call);
                     }
@@ -172,18 +203,19 @@ impl PeerSession {
                 Output::Answered { call: key, ask, outcome } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answered(pump.now, call, ask, outcome);
-                        ended.extend(self.apply(key, event).map(|message| (key, message.stream)));
+                        let over = self.apply(pump, key, event);
+                        ended.extend(over.map(|message| (key, message.stream)));
                     }
                 }
                 Output::AnswerReceived { call: key, ask, answer } => {
                     if let Some(call) = self.call(key) {
                         let event = pump.engine.answer_received(pump.now, call, ask, answer);
-                        ended.extend(self.apply(key, event).map(|message| (key, message.stream)));
+                        let over = self.apply(pump, key, event);
+                        ended.extend(over.map(|message| (key, message.stream)));
                     }
                 }
                 Output::Subscribed(uris) => pump.engine.subscribed(uris),
-                Output::Report(text) => pump.engine.log(Effect::Report(text)),
-                Output::Detail(text) => pump.engine.log(Effect::Detail(text)),
+                Output::Log(event) => self.log(pump, *event),
                 Output::Notified { key, method, params, mut context } => {
                     self.add_http_context(pump, &mut context);
                     self.notify(pump, key, &method, params, context);
@@ -196,6 +228,7 @@ impl PeerSession {
     /// were forgotten before.
     fn stream_about(
         &mut self,
+        pump: &mut Pump<'_>,
         about: About,
         ended: &[(InboundKey, u64)],
         current: u64,
@@ -205,7 +238,13 @@ impl PeerSession {
             About::Reply(None) => return Some(current),
             About::Call(key) => (key, self.stream_of(key)),
             // The session alone knows when a subscription ends.
-            About::Reply(Some(key)) => (key, self.forget(key).map(|message| message.stream)),
+            About::Reply(Some(key)) => {
+                let message = self.forget(key);
+                if message.is_some_and(|message| message.listens) {
+                    self.log_stream_end(pump);
+                }
+                (key, message.map(|message| message.stream))
+            }
         };
         let before = || ended.iter().find(|entry| entry.0 == key).map(|entry| entry.1);
         Some(stream.or_else(before).unwrap_or(current))
@@ -232,9 +271,18 @@ impl PeerSession {
         let (key, weight) = (call.key, call.context.weight);
         self.add_http_context(pump, &mut call.context);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
-        if !matches!(event, CallEvent::Answered(_)) {
-            self.requests.insert(key, MessageInProgress { call: id, stream, weight });
-            self.bytes += weight;
+        match &event {
+            CallEvent::Answered(Err(fault)) => self.log_fault(pump, key, fault),
+            CallEvent::Answered(Ok(_)) => (),
+            event => {
+                let begun = pump.now;
+                let message = MessageInProgress { call: id, stream, weight, begun, listens: false };
+                self.requests.insert(key, message);
+                self.bytes += weight;
+                if matches!(event, CallEvent::Listening(_)) {
+                    self.log_listening(pump, key);
+                }
+            }
         }
         self.machine.handle(session::Input::Call(key, event));
     }
@@ -252,18 +300,110 @@ impl PeerSession {
             let done = session::Input::Call(key, CallEvent::NotificationDone);
             return self.machine.handle(done);
         };
-        self.notifications.insert(key, MessageInProgress { call, stream: 0, weight });
+        let begun = pump.now;
+        let message = MessageInProgress { call, stream: 0, weight, begun, listens: false };
+        self.notifications.insert(key, message);
         self.bytes += weight;
     }
 
     /// Passes an event of a call to the session. Returns what is known of the call if that ends it.
-    fn apply(&mut self, key: InboundKey, event: CallEvent) -> Option<MessageInProgress> {
-        let message = match event {
-            CallEvent::Answered(_) => self.forget(key),
+    fn apply(
+        &mut self,
+        pump: &mut Pump<'_>,
+        key: InboundKey,
+        event: CallEvent,
+    ) -> Option<MessageInProgress> {
+        let message = match &event {
+            CallEvent::Answered(answer) => {
+                if let Err(fault) = answer {
+                    self.log_fault(pump, key, fault);
+                }
+                self.forget(key)
+            }
             _ => None,
         };
         self.machine.handle(session::Input::Call(key, event));
         message
+    }
+
+    /// Logs that a request is answered with an error.
+    #[cold]
+    fn log_fault(&self, pump: &mut Pump<'_>, key: InboundKey, fault: &Fault) {
+        let Some((id, method, client)) = self.machine.request(key) else { return };
+        let Some(mut event) = LogEvent::for_fault(fault, method) else { return };
+        let begun = self.requests.get(&key).map(|message| message.begun);
+        event.facts.duration = begun.map(|begun| pump.now.saturating_duration_since(begun));
+        event.facts.request_id = Some(id.clone());
+        event.facts.client = client.name();
+        self.log(pump, event);
+    }
+
+    /// Logs that a message of the peer did not become a call. What is wrong with it may quote it, so only the code is logged.
+    #[cold]
+    fn log_invalid(&self, pump: &mut Pump<'_>, code: i64) {
+        let detail = format!("the message is not valid here (error {code})");
+        self.log(pump, LogEvent::new(EventKind::CallRejected, detail).because("invalid_message"));
+    }
+
+    /// Logs that the answer to a stateless HTTP request is a stream of changes from now on.
+    #[cold]
+    fn log_listening(&mut self, pump: &mut Pump<'_>, key: InboundKey) {
+        let PeerId::Exchange(_) = self.id else { return };
+        if let Some(message) = self.requests.get_mut(&key) {
+            message.listens = true;
+        }
+        let mut event = LogEvent::new(EventKind::StreamOpened, "");
+        event.facts.client = self.machine.request(key).and_then(|(.., client)| client.name());
+        self.log(pump, event);
+    }
+
+    /// Logs the end of such a stream.
+    #[cold]
+    fn log_stream_end(&self, pump: &mut Pump<'_>) {
+        let (reason, detail) = match (self.is_closed, pump.engine.is_stopping()) {
+            (_, true) => ("server_stopped", "the server stopped"),
+            (true, false) => ("client_left", "its client left"),
+            (false, false) => ("complete", "it is complete"),
+        };
+        self.log(pump, LogEvent::new(EventKind::StreamClosed, detail).because(reason));
+    }
+
+    /// Logs that a handler is stopped because of the end of its peer.
+    #[cold]
+    fn log_cut(&self, pump: &mut Pump<'_>, message: &MessageInProgress) {
+        if message.listens {
+            return self.log_stream_end(pump);
+        }
+        let Some(handler) = pump.engine.handler_facts(message.call) else { return };
+        let (reason, detail) = match self.id {
+            _ if pump.engine.is_stopping() => ("server_stopped", "the server stopped"),
+            PeerId::Session(_) => ("session_ended", "its session ended"),
+            PeerId::Exchange(_) | PeerId::Connection(_) => ("client_left", "its client left"),
+        };
+        let facts = EventFacts {
+            client: self.machine.client().and_then(|(_, client)| client.name()),
+            duration: Some(pump.now.saturating_duration_since(message.begun)),
+            ..handler
+        };
+        self.log(pump, LogEvent::new(EventKind::CallCut, detail).because(reason).with(facts));
+    }
+
+    /// Logs an event of the peer, with what is known of the peer.
+    #[cold]
+    fn log(&self, pump: &mut Pump<'_>, mut event: LogEvent) {
+        let facts = &mut event.facts;
+        if let Some(http) = pump.facts {
+            facts.principal.clone_from(&http.principal);
+            facts.remote = http.remote;
+            facts.session.clone_from(&http.session_id);
+        } else {
+            facts.principal.clone_from(&self.principal);
+            facts.remote = self.remote;
+        }
+        if facts.session.is_none() {
+            facts.session.clone_from(&self.session_id);
+        }
+        pump.engine.log(event);
     }
 
     fn forget(&mut self, key: InboundKey) -> Option<MessageInProgress> {

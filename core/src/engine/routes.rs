@@ -74,7 +74,9 @@ impl Engine {
         let response = outcome.unwrap_or_else(|failure| {
             let reference = self.next_reference();
             let (response, report) = route.failed(failure, &reference);
-            self.effects.extend(report.map(Effect::Report));
+            if let Some(text) = report {
+                self.log_report(text, reference, None);
+            }
             response
         });
         Some(origin.deliver(CallEvent::Responded(Box::new(response))))

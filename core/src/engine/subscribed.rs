@@ -19,11 +19,11 @@ impl Engine {
         };
         let uris: Vec<_> = uris.into_iter().take(MAX_LOOKED_FOR).take_while(fits).collect();
         if uris.len() < count {
-            self.log(Effect::Report(format!(
+            self.report(format!(
                 "a client subscribes to {count} resources at once: updates of those of other servers may go unnoticed but \
                  for the first {}",
                 uris.len()
-            )));
+            ));
         }
         for uri in uris {
             if let Some(handler) = self.components.passed_on_template_at(&uri) {
@@ -61,7 +61,7 @@ mod tests {
         while let Some(effect) = engine.next_effect() {
             match effect {
                 Effect::Subscribed { uri, .. } => found.push(uri),
-                Effect::Report(text) => reports.push(text),
+                Effect::Log(event) => reports.push(event.to_string()),
                 other => panic!("{other:?}"),
             }
         }

@@ -8,6 +8,19 @@ pub struct Fault {
     pub kind: FaultKind,
     pub message: String,
     pub data: Option<Box<RawValue>>,
+    /// The component that the request is about, for logs.
+    pub component: Option<Box<ComponentName>>,
+}
+
+/// The kind and name of a component, for logs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ComponentName {
+    /// `tool`, `prompt` or `resource`.
+    pub kind: &'static str,
+    /// The name, or a resource's URI.
+    pub name: String,
+    /// `false` if the server does not have it.
+    pub exists: bool,
 }
 
 /// The cause of a [`Fault`].
@@ -57,7 +70,7 @@ impl Fault {
     /// Creates a fault without data.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), data: None }
+        Self { kind, message: message.into(), data: None, component: None }
     }
 
     /// Creates a fault of kind [`InvalidRequest`](FaultKind::InvalidRequest).
@@ -75,10 +88,31 @@ impl Fault {
         Self::new(FaultKind::UnknownMethod, format!("method not found: {name}"))
     }
 
+    /// Sets the component that the request is about.
+    #[must_use]
+    pub(crate) fn about(mut self, kind: &'static str, name: &str) -> Self {
+        self.component.get_or_insert_with(|| Box::new(ComponentName::new(kind, name)));
+        self
+    }
+
+    /// Sets the component that the request names, and that the server does not have.
+    #[must_use]
+    pub(crate) fn about_unknown(mut self, kind: &'static str, name: &str) -> Self {
+        self.component =
+            Some(Box::new(ComponentName { exists: false, ..ComponentName::new(kind, name) }));
+        self
+    }
+
     /// Sets the data of the JSON-RPC error.
     #[must_use]
     pub(crate) fn with_data(mut self, data: Option<Box<RawValue>>) -> Self {
         self.data = data;
         self
+    }
+}
+
+impl ComponentName {
+    pub(crate) fn new(kind: &'static str, name: &str) -> Self {
+        Self { kind, name: name.to_owned(), exists: true }
     }
 }

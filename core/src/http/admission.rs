@@ -22,6 +22,7 @@ use super::{
     config::PathMeaning,
     forwarded::{Forwarded, ForwardedTarget, Peer},
     guard::Guard,
+    logging::{NotAdmitted, Reason, RefusalLog},
     probes::{Probes, Readiness},
     refusal::forbidden,
     reply::{self, Accepts},
@@ -59,6 +60,7 @@ pub(super) struct Rules {
     routes: Arc<Routes>,
     /// `true` once the shutdown has begun. It is not part of the state behind the lock, so that probes need none.
     is_draining: AtomicBool,
+    pub(super) log: RefusalLog,
     #[cfg(feature = "auth")]
     pub(super) protected: Option<Protected>,
 }
@@ -78,6 +80,7 @@ impl Admission {
             probes: Probes::new(config),
             routes,
             is_draining: AtomicBool::new(false),
+            log: RefusalLog::default(),
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))
@@ -112,9 +115,22 @@ impl Admission {
 
     /// Checks the head of a request. Fails with the answer, for which the body need not be read.
     pub fn head(&self, head: Parts) -> Result<AdmittedHead, Part> {
+        self.head_from(head, None)
+    }
+
+    /// Checks the head of a request from this address. What clients may hold is shared by principal, or else by address.
+    #[doc(hidden)] // For the drivers and the language bindings.
+    pub fn head_from(&self, head: Parts, remote: Option<IpAddr>) -> Result<AdmittedHead, Part> {
+        match self.admit(head) {
+            Ok(admitted) => Ok(admitted.with_remote(remote)),
+            Err(answer) => Err(self.refused_from(remote, answer)),
+        }
+    }
+
+    fn admit(&self, head: Parts) -> Result<AdmittedHead, NotAdmitted> {
         let rules = &*self.0;
         if let Some(answer) = self.probe(&head.method, head.uri.path(), true) {
-            return Err(answer);
+            return Err(answer.into());
         }
         #[cfg(feature = "auth")]
         let mut head = head;
@@ -126,13 +142,14 @@ impl Admission {
         if let Some(document) =
             rules.protected.as_ref().and_then(|protected| protected.document(&rules.guard, &head))
         {
-            return Err(document);
+            return Err(document.into());
         }
         #[cfg(feature = "auth")]
         if let Some(proxied) =
             rules.protected.as_ref().and_then(|protected| protected.proxied(&rules.guard, &head))
         {
-            return proxied.map(|(endpoint, issuer)| self.proxied(head, endpoint, issuer));
+            let (endpoint, issuer) = proxied?;
+            return Ok(self.proxied(head, endpoint, issuer));
         }
         rules.guard.check(&head).map_err(forbidden)?;
         let at_path = match rules.routes.is_empty() {
@@ -144,7 +161,7 @@ impl Admission {
                 headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed);
             }
             let status = StatusCode::NO_CONTENT;
-            return Err(Part::Head { status, headers, body: vec![], more: false });
+            return Err(Part::Head { status, headers, body: vec![], more: false }.into());
         }
         let mut cors = HeaderMap::new();
         rules.guard.decorate(&head, &mut cors);
@@ -260,11 +277,12 @@ impl Admission {
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.0.guard.check(head) {
-            return forbidden(refusal);
+            return self.refused_from(None, forbidden(refusal).into());
         }
         let mut cors = HeaderMap::new();
         self.0.guard.decorate(head, &mut cors);
-        self.refusal(refused, &head.headers, Some(&cors), &Demands::default())
+        let part = self.refusal(refused, &head.headers, Some(&cors), &Demands::default());
+        self.refused_from(None, NotAdmitted { part, reason: refused.reason() })
     }
 
     /// Returns the challenge of a request whose sender needs more scopes.
@@ -284,13 +302,18 @@ impl Admission {
     }
 
     /// Checks a request to become a message connection.
-    pub(super) fn upgrade(&self, head: &Parts) -> Result<(), Part> {
+    pub(crate) fn upgrade(&self, head: &Parts, remote: Option<IpAddr>) -> Result<(), Part> {
+        self.check_upgrade(head).map_err(|answer| self.refused_from(remote, answer.into()))
+    }
+
+    fn check_upgrade(&self, head: &Parts) -> Result<(), (Part, Reason)> {
         self.0.guard.check(head).map_err(forbidden)?;
         match self.0.config.place(head.uri.path()) {
             PathMeaning::Endpoint => Ok(()),
             PathMeaning::LegacySse | PathMeaning::Elsewhere => {
                 let (status, body) = (StatusCode::NOT_FOUND, reply::refusal_body(NOWHERE));
-                Err(Part::Head { status, headers: reply::json_head(), body, more: false })
+                let part = Part::Head { status, headers: reply::json_head(), body, more: false };
+                Err((part, Reason::new("path", NOWHERE)))
             }
         }
     }
@@ -299,10 +322,19 @@ impl Admission {
         self.0.has_sessions
     }
 
-    fn target(&self, head: &RequestHead, method: &HttpMethod, uri: &Uri) -> Result<Target, Part> {
+    fn target(
+        &self,
+        head: &RequestHead,
+        method: &HttpMethod,
+        uri: &Uri,
+    ) -> Result<Target, NotAdmitted> {
         let has_sessions = self.0.has_sessions;
         let target = match (self.0.config.place(uri.path()), method) {
-            (PathMeaning::Elsewhere, _) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
+            (PathMeaning::Elsewhere, _) => {
+                return Err(head
+                    .refuse(StatusCode::NOT_FOUND, Reason::new("path", NOWHERE))
+                    .into());
+            }
             (PathMeaning::LegacySse, &HttpMethod::GET) if has_sessions => {
                 Target::OpenLegacySse { path: uri.path().to_owned() }
             }
@@ -320,20 +352,16 @@ impl Admission {
             head.check_media_types()?;
             if head.content_length().is_some_and(|length| length > self.0.config.max_body) {
                 let cors = head.cors.as_deref();
-                let demands = Demands::default();
-                return Err(self.refusal(
-                    &Refused::BodyTooLarge,
-                    &head.facts.headers,
-                    cors,
-                    &demands,
-                ));
+                let (demands, refused) = (Demands::default(), Refused::BodyTooLarge);
+                let part = self.refusal(&refused, &head.facts.headers, cors, &demands);
+                return Err(NotAdmitted { part, reason: refused.reason() });
             }
         }
         Ok(target)
     }
 
     /// Returns the answer to `OPTIONS`, and to a method that is not served.
-    fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> Part {
+    fn wrong_method(&self, head: &RequestHead, method: &HttpMethod) -> NotAdmitted {
         let has_sessions = self.0.has_sessions;
         let allowed = match has_sessions {
             true => ALLOWED,
@@ -344,12 +372,14 @@ impl Admission {
             headers
         };
         if method == HttpMethod::OPTIONS {
-            return head.answer(StatusCode::NO_CONTENT, allow(HeaderMap::new()), Vec::new());
+            return head.answer(StatusCode::NO_CONTENT, allow(HeaderMap::new()), Vec::new()).into();
         }
-        let body = reply::refusal_body(match has_sessions {
+        let message = match has_sessions {
             true => "POST messages here; a session also takes GET and DELETE",
             false => "POST messages here: this server has no sessions",
-        });
-        head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body)
+        };
+        let body = reply::refusal_body(message);
+        let part = head.answer(StatusCode::METHOD_NOT_ALLOWED, allow(reply::json_head()), body);
+        (part, Reason::new("method", message)).into()
     }
 }

@@ -10,6 +10,7 @@ use super::{
     Part, Refused,
     admission::{Admission, NOWHERE},
     content::Content,
+    logging::Reason,
     reply::{self, Accepts},
     routes::RouteTarget,
 };
@@ -81,6 +82,12 @@ impl AdmittedHead {
         Self { admission, head, target }
     }
 
+    /// Sets the address that the request came from.
+    pub(super) fn with_remote(mut self, remote: Option<IpAddr>) -> Self {
+        self.head.facts.remote = remote;
+        self
+    }
+
     /// Returns the maximum size of the body, in bytes.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn max_body(&self) -> usize {
@@ -136,19 +143,18 @@ impl AdmittedHead {
         self.head.expires = Some(expires);
     }
 
-    /// Sets the address that the request came from. What clients may hold is shared by principal, or else by address.
-    pub fn set_remote(&mut self, remote: IpAddr) {
-        self.head.facts.remote = Some(remote);
-    }
-
     /// Returns the answer to a request that can't be served after all.
     pub fn refuse(&self, refused: &Refused) -> Part {
         #[cfg(feature = "auth")]
         let demands = self.admission.demands(self.head.unauthenticated.as_deref());
         #[cfg(not(feature = "auth"))]
         let demands = super::challenge::Demands::default();
-        let (headers, cors) = (&self.head.facts.headers, self.head.cors.as_deref());
-        self.admission.refusal(refused, headers, cors, &demands)
+        let (facts, cors) = (&self.head.facts, self.head.cors.as_deref());
+        let part = self.admission.refusal(refused, &facts.headers, cors, &demands);
+        if let Some(reason) = refused.reason() {
+            self.admission.0.log.write(&reason, &part, facts);
+        }
+        part
     }
 
     /// Returns the facts by which the sender is to be authenticated, before the body is read. Returns `None` if everybody may
@@ -190,10 +196,17 @@ impl AdmittedHead {
             Target::PostLegacySse { session } => {
                 Content::PostLegacySse { session, frame: Frame::parse(body) }
             }
-            Target::InvalidHeaders(fault) => return Err(head.refuse_headers(body, fault)),
+            Target::InvalidHeaders(fault) => {
+                let reason = Reason::new("headers", "its headers contradict each other");
+                let part = head.refuse_headers(body, fault);
+                admission.0.log.write(&reason, &part, &head.facts);
+                return Err(part);
+            }
             // The driver passes such a request on.
             #[cfg(feature = "auth")]
-            Target::OAuth(_) => return Err(head.refuse(StatusCode::NOT_FOUND, NOWHERE)),
+            Target::OAuth(_) => {
+                return Err(head.refuse(StatusCode::NOT_FOUND, Reason::new("path", NOWHERE)).0);
+            }
         };
         Ok(Box::new(AdmittedRequest { head, content }))
     }
@@ -227,19 +240,20 @@ impl RequestHead {
         }
     }
 
-    pub(super) fn check_media_types(&self) -> Result<(), Part> {
+    pub(super) fn check_media_types(&self) -> Result<(), (Part, Reason)> {
         if !reply::is_json(&self.facts.headers) {
-            let message = "Content-Type must be application/json";
-            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message))
+            let reason = Reason::new("content_type", "Content-Type must be application/json");
+            Err(self.refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason))
         } else if reply::is_encoded(&self.facts.headers) {
             let mut headers = reply::json_head();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             let message = "the body must be sent as it is, without Content-Encoding";
             let body = reply::refusal_body(message);
-            Err(self.answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, headers, body))
+            let part = self.answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, headers, body);
+            Err((part, Reason::new("content_encoding", message)))
         } else if !self.accepts.json && !self.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
-            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, message))
+            Err(self.refuse(StatusCode::NOT_ACCEPTABLE, Reason::new("accept", message)))
         } else {
             Ok(())
         }
@@ -258,14 +272,16 @@ impl RequestHead {
             }
             _ => wire::spoken_by(&self.mcp_headers),
         };
-        match reply::fault(wire, frame.request_id(), fault) {
-            Some((status, body)) => self.answer(status, reply::json_head(), body),
-            None => self.refuse(StatusCode::BAD_REQUEST, "the headers contradict each other"),
-        }
+        let answer = reply::fault(wire, frame.request_id(), fault);
+        let (status, body) = answer.unwrap_or_else(|| {
+            (StatusCode::BAD_REQUEST, reply::refusal_body("the headers contradict each other"))
+        });
+        self.answer(status, reply::json_head(), body)
     }
 
-    pub(super) fn refuse(&self, status: StatusCode, message: &str) -> Part {
-        self.answer(status, reply::json_head(), reply::refusal_body(message))
+    pub(super) fn refuse(&self, status: StatusCode, reason: Reason) -> (Part, Reason) {
+        let body = reply::refusal_body(&reason.text);
+        (self.answer(status, reply::json_head(), body), reason)
     }
 
     pub(super) fn answer(&self, status: StatusCode, mut headers: HeaderMap, body: Vec<u8>) -> Part {

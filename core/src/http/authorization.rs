@@ -21,6 +21,7 @@ use super::{
     challenge::Demands,
     forwarded::ForwardedTarget,
     guard::{Arrival, Guard},
+    logging::{NotAdmitted, Reason},
     refusal::forbidden,
     reply,
 };
@@ -127,7 +128,7 @@ impl Protected {
         &self,
         guard: &Guard,
         head: &Parts,
-    ) -> Option<Result<(OAuthEndpoint, String), Part>> {
+    ) -> Option<Result<(OAuthEndpoint, String), NotAdmitted>> {
         if !self.facts.is_issuer {
             return None;
         }
@@ -136,18 +137,14 @@ impl Protected {
             return None;
         }
         if let Err(refusal) = guard.check_host_only(head) {
-            return Some(Err(forbidden(refusal)));
+            return Some(Err(forbidden(refusal).into()));
         }
         let Some(place) = self.place_at(guard, head, &base) else {
             self.report_unknown_url();
-            let status = StatusCode::INTERNAL_SERVER_ERROR;
-            let body = reply::refusal_body("the server does not know its own URL");
-            return Some(Err(Part::Head {
-                status,
-                headers: reply::json_head(),
-                body,
-                more: false,
-            }));
+            let (status, headers) = (StatusCode::INTERNAL_SERVER_ERROR, reply::json_head());
+            let reason = Reason::new("unknown_url", "the server does not know its own URL");
+            let body = reply::refusal_body(&reason.text);
+            return Some(Err((Part::Head { status, headers, body, more: false }, reason).into()));
         };
         Some(Ok((endpoint, place.resource)))
     }
@@ -243,12 +240,14 @@ impl Admission {
         &self,
         head: &Parts,
         request: &Unauthenticated,
+        remote: Option<IpAddr>,
         refused: &Refused,
     ) -> Part {
         let demands = self.demands(Some(request));
         let mut cors = HeaderMap::new();
         self.0.guard.decorate(head, &mut cors);
-        self.refusal(refused, &head.headers, Some(&cors), &demands)
+        let part = self.refusal(refused, &head.headers, Some(&cors), &demands);
+        self.refused_from(remote, NotAdmitted { part, reason: refused.reason() })
     }
 
     /// Returns the methods by which senders are authenticated; `None` if everybody may call.

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, Reader, reply,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, Reader,
+    logging::End,
+    reply,
     sessions::{Session, is_standalone},
 };
 use crate::{
@@ -314,6 +316,14 @@ impl Endpoint {
 
     /// Ends a session's stream, which is complete.
     pub(super) fn end_stream(&mut self, session: &mut Session, number: u64) {
+        self.end_stream_because(session, number, End::Complete);
+    }
+
+    /// Ends a session's stream; `end` is the reason, unless the server stops.
+    pub(super) fn end_stream_because(&mut self, session: &mut Session, number: u64, end: End) {
+        if session.is_got(number) {
+            self.log_stream_end(session, self.own_end(end));
+        }
         let connected = session.stream(number).and_then(|stream| stream.exchange);
         if !is_standalone(number) || connected.is_some() {
             session.close(number);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    ConnectionId, Endpoint, EndpointOutput, ExchangeId, ExchangeOwner, session,
+    ConnectionId, Endpoint, EndpointOutput, ExchangeId, ExchangeOwner, logging::End, session,
     sessions::is_standalone,
 };
 
@@ -103,7 +103,7 @@ impl Endpoint {
                 let (number, stream) = (*session, *stream);
                 if let Some(mut session) = self.sessions.take(number) {
                     session.touched = now;
-                    self.end_stream(&mut session, stream);
+                    self.end_stream_because(&mut session, stream, End::TokenExpired);
                     self.sessions.put(session);
                 }
             }
@@ -111,7 +111,7 @@ impl Endpoint {
             ExchangeOwner::LegacySse { session } => {
                 let number = *session;
                 if self.sessions.get_mut(number).is_some_and(|session| session.peer.is_idle()) {
-                    self.end_session(now, number);
+                    self.end_session(now, number, End::TokenExpired);
                 }
             }
             ExchangeOwner::Modern(_)

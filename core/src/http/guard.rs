@@ -8,8 +8,11 @@ use core::net::IpAddr;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
 use self::allowed::{HostPattern, OriginPattern};
-use super::forwarded::{ForwardedTarget, TrustedProxies};
-use crate::{error::option_name, protocol::json::ObjectWriter};
+use super::{
+    forwarded::{ForwardedTarget, TrustedProxies},
+    logging::Reason,
+};
+use crate::error::option_name;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -60,8 +63,8 @@ pub enum Cors {
 #[derive(Debug)]
 pub(super) struct GuardRefusal {
     pub(super) status: StatusCode,
-    /// A JSON object, whose `error` names the setting that would let the request in.
-    pub(super) body: Vec<u8>,
+    /// The text names the setting that would let the request in.
+    pub(super) reason: Reason,
 }
 
 /// The compiled configuration.
@@ -132,7 +135,8 @@ impl Guard {
             if !self.lets_in(text, &hosts, is_loopback) {
                 return Err(GuardRefusal::new(
                     StatusCode::FORBIDDEN,
-                    &format!(
+                    "origin",
+                    format!(
                         "requests from the origin {} are refused: if that page may call, add it to {}; if it is the \
                          server's own address, set {}",
                         quoted(origin.as_bytes()),
@@ -218,7 +222,8 @@ impl Guard {
         };
         Err(GuardRefusal::new(
             StatusCode::MISDIRECTED_REQUEST,
-            &format!(
+            "host",
+            format!(
                 "the request is for {said}, which is not served here: add the host to {}, or set {} to the address that \
                  clients use",
                 option_name("allowed_hosts"),
@@ -265,10 +270,8 @@ impl Guard {
 }
 
 impl GuardRefusal {
-    fn new(status: StatusCode, message: &str) -> Self {
-        let mut body = ObjectWriter::with_capacity(message.len() + 16);
-        body.member("error", message);
-        Self { status, body: body.finish().into_bytes() }
+    fn new(status: StatusCode, name: &'static str, message: String) -> Self {
+        Self { status, reason: Reason::new(name, message) }
     }
 }
 

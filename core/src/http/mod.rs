@@ -20,6 +20,7 @@ mod followed;
 mod forwarded;
 mod guard;
 mod lifted;
+mod logging;
 mod opening;
 mod other_processes;
 mod part;
@@ -418,6 +419,11 @@ impl Endpoint {
     /// Returns the checks that every HTTP request has to pass first.
     pub fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Returns the name of the server.
+    pub(crate) fn server_name(&self) -> &str {
+        self.engine.server_name()
     }
 
     /// Returns the names of the components whose handlers run.

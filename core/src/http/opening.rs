@@ -5,12 +5,14 @@ use std::{sync::Arc, time::Instant};
 use super::{
     Endpoint, HttpFacts,
     ended_sessions::EndedSessions,
+    logging::End,
     process_message::ProcessMessage,
     requests::{HttpRequest, too_many},
     sealed_id::{SealedSession, SessionId},
     session,
 };
 use crate::{
+    log_events::EventKind,
     protocol::Frame,
     session::server::{ListKind, ServerSession},
 };
@@ -95,6 +97,7 @@ impl Endpoint {
         self.sessions.put(session);
         self.sessions.weigh(number);
         self.read_changes(&id);
+        self.log_opened(EventKind::SessionRestored, number, &request.facts);
         Found::Session(number)
     }
 
@@ -106,7 +109,7 @@ impl Endpoint {
         let client = request.facts.client_key();
         while self.sessions.is_full(self.config.max_sessions) {
             let Some(number) = self.sessions.expendable(client) else { return false };
-            self.end_session(now, number);
+            self.evict_session(now, number);
         }
         true
     }
@@ -124,15 +127,17 @@ impl Endpoint {
         });
         // Without an id the answer is an error.
         let id = sealed.unwrap_or_else(|| self.sessions.random_id());
-        let session = self.sessions.create(now, id, machine, &request.facts);
+        let facts = Arc::clone(&request.facts);
+        let session = self.sessions.create(now, id, machine, &facts);
         let number = session.number;
         self.sessions.put(session);
         self.post_to_session(now, request, number, None);
         self.sessions.weigh(number);
         let opened =
             |session: &mut super::sessions::Session| session.peer.machine.agreed().is_some();
-        if !self.sessions.get_mut(number).is_some_and(opened) {
-            self.end_session(now, number);
+        match self.sessions.get_mut(number).is_some_and(opened) {
+            true => self.log_opened(EventKind::SessionOpened, number, &facts),
+            false => self.end_session(now, number, End::NotOpened),
         }
     }
 
@@ -162,8 +167,9 @@ impl Endpoint {
             self.store_end(sealed.key);
             self.publish(&ProcessMessage::Ended { session: id.to_string() });
         }
-        if let Some(number) = in_memory {
-            self.end_session(now, number);
+        match in_memory {
+            Some(number) => self.end_session(now, number, End::Deleted),
+            None => self.log_absent_session_end(&request.facts, End::Deleted),
         }
         true
     }

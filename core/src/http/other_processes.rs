@@ -8,6 +8,7 @@ use std::{borrow::Cow, time::Instant};
 
 use super::{
     Endpoint,
+    logging::End,
     process_message::{List, Outcome, ProcessMessage, Sender},
     sealed_id, session,
 };
@@ -58,7 +59,7 @@ impl Endpoint {
                     self.absent.ended.add(key);
                 }
                 if let Some(number) = self.sessions.number_of(&session) {
-                    self.end_session(now, number);
+                    self.end_session(now, number, End::Deleted);
                 }
             }
             ProcessMessage::Listens { session } => self.send_kept_elsewhere(&session),

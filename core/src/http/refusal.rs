@@ -7,10 +7,11 @@ use super::{
     admission::Admission,
     challenge::{self, Demands},
     guard::GuardRefusal,
+    logging::Reason,
     reply,
     requests::RETRY_AFTER,
 };
-use crate::error::option_name;
+use crate::{error::option_name, protocol::json::ObjectWriter};
 
 impl Admission {
     /// Returns the answer to a refused request with these headers. `cors` are the CORS headers of the answer.
@@ -83,8 +84,12 @@ impl Admission {
     }
 }
 
-/// Returns the answer to a request whose host or origin is not allowed.
-pub(super) fn forbidden(refusal: GuardRefusal) -> Part {
-    let GuardRefusal { status, body } = refusal;
-    Part::Head { status, headers: reply::json_head(), body, more: false }
+/// Returns the answer to a request whose host or origin is not allowed, and the reason for the log.
+pub(super) fn forbidden(refusal: GuardRefusal) -> (Part, Reason) {
+    let GuardRefusal { status, reason } = refusal;
+    let mut body = ObjectWriter::with_capacity(reason.text.len() + 16);
+    // The message names the setting that would let the request in.
+    body.member("error", &*reason.text);
+    let (headers, body) = (reply::json_head(), body.finish().into_bytes());
+    (Part::Head { status, headers, body, more: false }, reason)
 }

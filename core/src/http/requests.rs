@@ -9,11 +9,13 @@ use super::{
     PeerId, PeerSession, Pump, SessionMode,
     admitted::{AdmittedRequest, RequestHead},
     content::Content,
+    logging::Reason,
     opening::Found,
     reply, session,
 };
 use crate::{
     error::{Fault, FaultKind, option_name},
+    log_events::LogEvent,
     protocol::{Frame, Id, Message, Method, Revision},
     session::server::ServerSession,
     wire::{self, McpHeaders, RequestEra},
@@ -21,13 +23,16 @@ use crate::{
 
 /// The value of `Retry-After`, in seconds.
 pub(super) const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
-const CLOSING: &str = "the server is shutting down";
 const TOO_HEAVY: &str =
     "the requests in flight are too long together: send this one again when some are answered";
 const TOO_MUCH_UNREAD: &str =
     "too many bytes of answers wait to be read: read them, and send this request again";
 const NOTIFICATIONS_BUSY: &str =
     "too many notifications and requests are being handled: send this one again later";
+/// The names of these limits in logs.
+const IN_FLIGHT_BYTES: &str = "in_flight_bytes";
+const UNREAD_ANSWERS: &str = "unread_answers";
+const NOTIFICATIONS: &str = "notifications";
 
 /// An HTTP request that waits for its answer.
 #[derive(Debug)]
@@ -51,13 +56,24 @@ impl Endpoint {
     /// Checks whether a request may open a message connection here. Fails with the answer to it.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        self.admission.upgrade(head)?;
-        let message = match self.is_closing {
-            true => CLOSING.to_owned(),
-            false if self.connections.len() < self.config.max_sessions => return Ok(()),
-            false => too_many("connections", "max_sessions"),
-        };
-        Err(Part::unavailable(&message))
+        self.admission.upgrade(head, None)?;
+        self.admit_connection().map_err(|reason| Part::unavailable(&reason.text))
+    }
+
+    /// Errors with the reason if no message connection may be opened at the moment.
+    pub(super) fn admit_connection(&self) -> Result<(), Reason> {
+        match self.is_closing {
+            true => Err(closing()),
+            false if self.connections.len() < self.config.max_sessions => Ok(()),
+            false => Err(too_many("connections", "max_sessions")),
+        }
+    }
+
+    /// Returns the answer to a request that may not become a message connection at the moment, and its event.
+    pub(crate) fn refuse_connection(&self) -> Option<(Part, LogEvent)> {
+        let reason = self.admit_connection().err()?;
+        let event = reason.event(StatusCode::SERVICE_UNAVAILABLE);
+        Some((Part::unavailable(&reason.text), event))
     }
 
     pub(super) fn handle_request(
@@ -83,7 +99,7 @@ impl Endpoint {
             expires,
         };
         if self.is_closing {
-            return self.refuse_for_now(request, CLOSING);
+            return self.refuse_for_now(request, &closing());
         }
         match content {
             Content::Post(frame, era) => self.post(now, request, frame, era),
@@ -127,7 +143,7 @@ impl Endpoint {
 
     /// Returns the reason why a message that starts handlers is refused while too much is in flight. Answers and
     /// cancellations are always accepted, because they end calls.
-    pub(super) fn too_much(&self, frame: &Frame<'_>, request: &HttpRequest) -> Option<String> {
+    pub(super) fn too_much(&self, frame: &Frame<'_>, request: &HttpRequest) -> Option<Reason> {
         if !request.is_behind
             && self.in_flight() < self.config.max_in_flight
             && !self.engine.is_full()
@@ -137,7 +153,7 @@ impl Endpoint {
         let of_one = |message: &Result<Message<'_>, _>| match message {
             Ok(Message::Request { .. }) => self.too_many_requests(request),
             Ok(Message::Notification { method, .. }) if self.engine.listens_to(method) => {
-                Some(NOTIFICATIONS_BUSY.to_owned())
+                Some(Reason::limit(NOTIFICATIONS, NOTIFICATIONS_BUSY))
             }
             _ => None,
         };
@@ -148,13 +164,13 @@ impl Endpoint {
     }
 
     /// Returns the reason why a request is refused while too much is in flight and its client holds its share of that.
-    pub(super) fn too_many_requests(&self, request: &HttpRequest) -> Option<String> {
+    pub(super) fn too_many_requests(&self, request: &HttpRequest) -> Option<Reason> {
         if request.is_behind {
-            return Some(TOO_MUCH_UNREAD.to_owned());
+            return Some(Reason::limit(UNREAD_ANSWERS, TOO_MUCH_UNREAD));
         }
         let is_full = self.in_flight() >= self.config.max_in_flight;
         let why = match self.engine.is_heavy() {
-            true => TOO_HEAVY.to_owned(),
+            true => Reason::limit(IN_FLIGHT_BYTES, TOO_HEAVY),
             false if is_full => too_many("requests in flight", "max_in_flight"),
             false => return None,
         };
@@ -166,18 +182,22 @@ impl Endpoint {
         match &frame {
             Frame::One(Ok(Message::Response { .. })) => {
                 let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+                let reason = Reason::new("answer", message);
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
             }
             Frame::One(Err(malformed)) if malformed.is_response => {
-                let message = malformed.message.clone();
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+                self.log_refused(&request, &invalid_message(), StatusCode::BAD_REQUEST);
+                let body = reply::refusal_of(request.request_id.as_ref(), &malformed.message);
+                let status = StatusCode::BAD_REQUEST;
+                return self.answer_request(request, status, reply::json_head(), body);
             }
             Frame::One(Ok(Message::Request { method, .. }))
                 if *method == Method::Listen.as_str() && !request.accepts.stream =>
             {
                 let message =
                     "subscriptions/listen answers with text/event-stream: list it in Accept";
-                return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
+                let reason = Reason::new("accept", message);
+                return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, &reason);
             }
             _ => (),
         }
@@ -249,13 +269,14 @@ impl Endpoint {
             }
             Found::Nothing => {
                 let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
-                return self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+                let reason = Reason::new("no_session", message);
+                return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
             }
         };
-        if let Err(message) = self.check_version(&request.mcp_headers)
+        if let Err(reason) = self.check_version(&request.mcp_headers)
             && !is_initialize
         {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         }
         if asks_for_more(&frame) {
             self.presume_confirmed(now, number);
@@ -268,10 +289,10 @@ impl Endpoint {
     /// Transports, "Protocol Version Header").
     fn post_without_session(&mut self, now: Instant, request: HttpRequest, frame: Frame<'_>) {
         let is_initialize = is_initialize(&frame);
-        if let Err(message) = self.check_version(&request.mcp_headers)
+        if let Err(reason) = self.check_version(&request.mcp_headers)
             && !is_initialize
         {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         }
         let spoken = (!is_initialize).then(|| wire::spoken_by(&request.mcp_headers));
         let machine = ServerSession::without_session(Arc::clone(&self.session), spoken);
@@ -329,24 +350,25 @@ impl Endpoint {
 
     /// Checks the version header. Without it, the session's revision applies (2025-11-25, Transports, "Protocol Version
     /// Header").
-    pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), String> {
+    pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), Reason> {
         let Some(claimed) = mcp_headers.protocol_version() else { return Ok(()) };
         match Revision::parse(claimed) {
             Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
             _ => {
                 let spoken: Vec<_> =
                     self.session.revisions.iter().map(|revision| revision.as_str()).collect();
-                Err(format!(
+                let text = format!(
                     "MCP-Protocol-Version {claimed:?} is not supported here; this server supports {}",
                     spoken.join(", ")
-                ))
+                );
+                Err(Reason::new("version", text))
             }
         }
     }
 
     pub(super) fn refuse_session(&mut self, request: HttpRequest) {
         let message = "no such session, or it has ended: send initialize to open a new one";
-        self.refuse_request(request, StatusCode::NOT_FOUND, message);
+        self.refuse_request(request, StatusCode::NOT_FOUND, &Reason::new("session", message));
     }
 
     /// Refuses a body that is not a message, under its id if it has one that can be read.
@@ -360,6 +382,7 @@ impl Endpoint {
         let wire = wire::spoken_by(&request.mcp_headers);
         let id = request.request_id.as_ref();
         let Some((status, body)) = reply::fault(wire, id, fault) else { return };
+        self.log_refused(&request, &invalid_message(), status);
         self.answer_request(request, status, reply::json_head(), body);
     }
 
@@ -367,16 +390,19 @@ impl Endpoint {
         &mut self,
         request: HttpRequest,
         status: StatusCode,
-        message: &str,
+        reason: &Reason,
     ) {
-        let body = reply::refusal_of(request.request_id.as_ref(), message);
+        self.log_refused(&request, reason, status);
+        let body = reply::refusal_of(request.request_id.as_ref(), &reason.text);
         self.answer_request(request, status, reply::json_head(), body);
     }
 
     /// Answers with 503, so that the client tries again later.
-    pub(super) fn refuse_for_now(&mut self, request: HttpRequest, message: &str) {
-        let body = reply::refusal_of(request.request_id.as_ref(), message);
-        self.answer_request(request, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
+    pub(super) fn refuse_for_now(&mut self, request: HttpRequest, reason: &Reason) {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        self.log_refused(&request, reason, status);
+        let body = reply::refusal_of(request.request_id.as_ref(), &reason.text);
+        self.answer_request(request, status, wait_head(), body);
     }
 
     pub(super) fn answer_request(
@@ -397,9 +423,18 @@ impl Endpoint {
     }
 }
 
-/// Returns the message for a limit that was reached; `option` sets the limit.
-pub(super) fn too_many(what: &str, option: &str) -> String {
-    format!("too many {what} (option {})", option_name(option))
+/// Returns the reason that a limit was reached; `option` sets the limit.
+pub(super) fn too_many(what: &str, option: &'static str) -> Reason {
+    Reason::limit(option, format!("too many {what} (option {})", option_name(option)))
+}
+
+fn closing() -> Reason {
+    Reason::new("closing", "the server is shutting down")
+}
+
+/// Returns the reason for the log that a body is not a message. The answer says more, and quotes the body.
+fn invalid_message() -> Reason {
+    Reason::new("invalid_message", "its body is not a valid message")
 }
 
 fn is_initialize(frame: &Frame<'_>) -> bool {

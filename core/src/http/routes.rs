@@ -14,6 +14,7 @@ use super::{
     Endpoint, EndpointConfig, ExchangeOwner, Part, PeerId,
     admission::Admission,
     admitted::{AdmittedHead, RequestHead, Target},
+    logging::{NotAdmitted, Reason},
     probes,
     requests::HttpRequest,
     streams,
@@ -75,7 +76,7 @@ impl Admission {
         head: Parts,
         routes: &[Arc<Route>],
         cors: HeaderMap,
-    ) -> Result<AdmittedHead, Part> {
+    ) -> Result<AdmittedHead, NotAdmitted> {
         let Some(route) = router::with_method(routes, &head.method) else {
             return Err(without_handler(&head.method, routes, cors));
         };
@@ -160,19 +161,21 @@ impl Endpoint {
 }
 
 /// Returns the answer to `OPTIONS`, and to a method that no handler has.
-fn without_handler(method: &Method, routes: &[Arc<Route>], cors: HeaderMap) -> Part {
+fn without_handler(method: &Method, routes: &[Arc<Route>], cors: HeaderMap) -> NotAdmitted {
     let mut headers = cors;
     if let Some(allowed) = allow_header(routes) {
         headers.insert(header::ALLOW, allowed);
     }
-    let (status, body) = if *method == Method::OPTIONS {
-        (StatusCode::NO_CONTENT, "")
-    } else {
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        headers.insert(header::CONTENT_TYPE, plain);
-        (StatusCode::METHOD_NOT_ALLOWED, "this path has other methods: see Allow\n")
-    };
-    Part::Head { status, headers, body: body.into(), more: false }
+    if *method == Method::OPTIONS {
+        let status = StatusCode::NO_CONTENT;
+        return Part::Head { status, headers, body: Vec::new(), more: false }.into();
+    }
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    headers.insert(header::CONTENT_TYPE, plain);
+    let (status, body) =
+        (StatusCode::METHOD_NOT_ALLOWED, "this path has other methods: see Allow\n");
+    let part = Part::Head { status, headers, body: body.into(), more: false };
+    (part, Reason::new("method", "this path has other methods")).into()
 }
 
 /// Returns the methods of a path.

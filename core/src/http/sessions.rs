@@ -217,6 +217,8 @@ impl Sessions {
         let client = facts.client_key();
         self.shares.add(client);
         self.numbers.insert(Arc::clone(&id.text), number);
+        let mut peer = PeerSession::new(PeerId::Session(number), machine);
+        peer.session_id = Some(Arc::clone(&id.text));
         Box::new(Session {
             number,
             id: id.text,
@@ -226,7 +228,7 @@ impl Sessions {
             is_restored: false,
             missed: Vec::new(),
             weight: 0,
-            peer: PeerSession::new(PeerId::Session(number), machine),
+            peer,
             touched: now,
             legacy_sse: None,
             has_listened: false,
@@ -390,6 +392,13 @@ impl Session {
             stream.by_get && stream.exchange.is_some() && Some(stream.number) != but_for
         };
         self.streams.iter().filter(counts).count()
+    }
+
+    /// Returns whether a GET is connected to this stream.
+    pub(super) fn is_got(&self, number: u64) -> bool {
+        let is_it = |stream: &&Stream| stream.number == number;
+        let found = self.streams.iter().find(is_it);
+        found.is_some_and(|stream| stream.by_get && stream.exchange.is_some())
     }
 
     pub(super) fn exchanges(&self) -> Vec<ExchangeId> {

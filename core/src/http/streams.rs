@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
+    logging::{End, Reason},
     opening::Found,
     reply,
     requests::{HttpRequest, too_many},
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     error::option_name,
     framing::sse,
+    log_events::EventKind,
     protocol::Frame,
     session::server::{HttpFacts, ServerSession},
 };
@@ -27,7 +29,8 @@ impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
+            let reason = Reason::new("accept", message);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, &reason);
         }
         let number = match self.find_session(now, &request) {
             Found::Session(number) => number,
@@ -36,8 +39,8 @@ impl Endpoint {
                 return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
             }
         };
-        if let Err(message) = self.check_version(&request.mcp_headers) {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+        if let Err(reason) = self.check_version(&request.mcp_headers) {
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         }
         let Some(mut session) = self.sessions.take(number) else { return };
         session.touched = now;
@@ -69,10 +72,10 @@ impl Endpoint {
     }
 
     pub(super) fn delete(&mut self, now: Instant, request: HttpRequest) {
-        if let Err(message) = self.check_version(&request.mcp_headers)
+        if let Err(reason) = self.check_version(&request.mcp_headers)
             && request.facts.session_id.is_some()
         {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &message);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         }
         if !self.delete_session(now, &request) {
             return self.refuse_without(request);
@@ -81,11 +84,29 @@ impl Endpoint {
     }
 
     /// Ends a session, its streams and its calls.
-    pub(super) fn end_session(&mut self, now: Instant, number: u64) {
+    pub(super) fn end_session(&mut self, now: Instant, number: u64, end: End) {
+        self.close_session(now, number, Some(end));
+    }
+
+    /// Ends a session for another one.
+    pub(super) fn evict_session(&mut self, now: Instant, number: u64) {
+        self.log_evicted(number);
+        self.close_session(now, number, None);
+    }
+
+    /// `end`: the reason, unless it is logged already.
+    fn close_session(&mut self, now: Instant, number: u64, end: Option<End>) {
         self.with_session(now, number, u64::MAX, None, Some(session::Input::Closed));
         let Some(session) = self.sessions.take(number) else { return };
+        let stream_end = self.own_end(End::SessionEnded);
+        for _ in 0..session.listening(None) {
+            self.log_stream_end(&session, stream_end);
+        }
         for exchange in session.exchanges() {
             self.end(exchange);
+        }
+        if let Some(end) = end {
+            self.log_session_end(&session, end);
         }
         self.sessions.forget(&session);
     }
@@ -104,14 +125,18 @@ impl Endpoint {
             }
             ExchangeOwner::Stream { session, stream } => {
                 self.exchanges.remove(&id);
-                if let Some(session) = self.sessions.get_mut(session) {
+                if let Some(mut session) = self.sessions.take(session) {
                     session.touched = now;
+                    if session.is_got(stream) {
+                        self.log_stream_end(&session, End::ClientLeft);
+                    }
                     session.detach(stream);
+                    self.sessions.put(session);
                 }
             }
             ExchangeOwner::LegacySse { session } => {
                 self.exchanges.remove(&id);
-                self.end_session(now, session);
+                self.end_session(now, session, End::ClientLeft);
             }
             ExchangeOwner::Followed => drop(self.exchanges.remove(&id)),
             ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
@@ -122,14 +147,15 @@ impl Endpoint {
     pub(super) fn open_legacy_sse(&mut self, now: Instant, request: HttpRequest, path: &str) {
         if !request.accepts.stream {
             let message = "GET opens a stream of events: Accept must list text/event-stream";
-            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, message);
+            let reason = Reason::new("accept", message);
+            return self.refuse_request(request, StatusCode::NOT_ACCEPTABLE, &reason);
         }
         if !self.make_room_for_session(now, &request) {
             return self.refuse_for_now(request, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let id = self.sessions.random_id();
-        let mut session = self.sessions.create(now, id, machine, &request.facts);
+        let (id, facts) = (self.sessions.random_id(), Arc::clone(&request.facts));
+        let mut session = self.sessions.create(now, id, machine, &facts);
         session.legacy_sse = Some(request.exchange);
         let mut first = Vec::new();
         sse::named_event(
@@ -142,7 +168,9 @@ impl Endpoint {
             exchange(now, request, ExchangeOwner::LegacySse { session: session.number });
         self.respond(id, &mut exchange, StatusCode::OK, reply::stream_head(), first, true);
         self.exchanges.insert(id, exchange);
+        let number = session.number;
         self.sessions.put(session);
+        self.log_opened(EventKind::SessionOpened, number, &facts);
     }
 
     pub(super) fn post_legacy_sse(
@@ -179,21 +207,15 @@ impl Endpoint {
 
     /// Resumes a broken stream of the client, with that stream's events only.
     fn resume(&mut self, now: Instant, request: HttpRequest, session: &mut Session, event: &str) {
-        let found = match self.config.event_store {
-            true => session.log().replay(event),
-            false => {
-                return self.refuse_request(
-                    request,
-                    StatusCode::BAD_REQUEST,
-                    &format!(
-                        "streams can't be resumed here (option {})",
-                        option_name("event_store")
-                    ),
-                );
-            }
-        };
-        let Ok((stream, missed)) = found else {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, TOO_OLD);
+        if !self.config.event_store {
+            let option = option_name("event_store");
+            let text = format!("streams can't be resumed here (option {option})");
+            let reason = Reason::new("resumption", text);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+        }
+        let Ok((stream, missed)) = session.log().replay(event) else {
+            let reason = Reason::new("resumption", TOO_OLD);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
@@ -201,8 +223,14 @@ impl Endpoint {
                 .refuse_for_now(request, &too_many("streams of one session", "max_streams"));
         }
         let id = request.exchange;
-        if !is_over && let Some(before) = session.resume(stream, id) {
-            self.end(before);
+        if !is_over {
+            let was_got = session.is_got(stream);
+            if let Some(before) = session.resume(stream, id) {
+                if was_got {
+                    self.log_stream_end(session, End::Complete);
+                }
+                self.end(before);
+            }
         }
         self.connect(now, request, session, stream);
         for (event, frame) in missed {
@@ -211,6 +239,7 @@ impl Endpoint {
             self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
         }
         if is_over {
+            self.log_stream_end(session, End::Complete);
             self.end(id);
         } else if is_standalone(stream) {
             self.deliver_kept(now, session, stream);
@@ -226,6 +255,7 @@ impl Endpoint {
         stream: u64,
     ) {
         let id = request.exchange;
+        self.log_stream_opened(session, &request.facts);
         let owner = ExchangeOwner::Stream { session: session.number, stream };
         let mut exchange = exchange(now, request, owner);
         // The first byte shows proxies and clients that the stream is open.
@@ -247,7 +277,8 @@ impl Endpoint {
         }
         let message =
             "Mcp-Session-Id is missing: GET and DELETE belong to a session that initialize opened";
-        self.refuse_request(request, StatusCode::BAD_REQUEST, message);
+        let reason = Reason::new("no_session", message);
+        self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
     }
 }
 

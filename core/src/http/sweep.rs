@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     ConnectionId, Endpoint, EndpointConfig, EndpointOutput, ExchangeId, ExchangeOwner, Part,
-    session, sessions::is_standalone,
+    logging::End, session, sessions::is_standalone,
 };
 use crate::framing::sse;
 
@@ -37,7 +37,7 @@ impl Endpoint {
                 self.sessions.drop_resting(Some(since));
             }
             for number in self.sessions.idle(now, self.config.session_idle) {
-                self.end_session(now, number);
+                self.end_session(now, number, End::Idle);
             }
             self.expire(now);
         }
@@ -171,7 +171,7 @@ impl Endpoint {
         self.engine.stop_suspended();
         self.end_followed();
         for number in self.sessions.all() {
-            self.end_session(now, number);
+            self.end_session(now, number, End::ServerStopped);
         }
         for connection in self.connections.keys().copied().collect::<Vec<_>>() {
             self.close_connection(now, connection);

@@ -180,14 +180,16 @@ fn answer(components: &Components, request: Request, scope: RequestScope<'_>) ->
         }
         Request::ListWhole { list } => Ok(whole(components, list, visibility)),
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(components, &name, arguments, scope));
+            let job = call_tool(components, &name, arguments, scope);
+            return run(job.map_err(|fault| fault.about("tool", &name)));
         }
         Request::ReadResource { uri, variables, .. } => {
             let uri = resource::filled(components, uri, variables.as_ref(), visibility);
             return run(uri.and_then(|uri| read_resource(components, uri, scope)));
         }
         Request::GetPrompt { name, arguments, .. } => {
-            return run(get_prompt(components, &name, arguments, scope));
+            let job = get_prompt(components, &name, arguments, scope);
+            return run(job.map_err(|fault| fault.about("prompt", &name)));
         }
         Request::Complete(request) => return complete(components, request, scope),
         Request::Subscribe { uri } => match components.options_at(&uri, visibility) {
@@ -278,7 +280,7 @@ fn call_tool(
 ) -> Result<Job, Fault> {
     let component = components.tools.get_visible(name, scope.visibility).ok_or_else(|| {
         let message = unknown("tool", &components.tools, name, scope.visibility);
-        Fault::new(FaultKind::UnknownTool, message)
+        Fault::new(FaultKind::UnknownTool, message).about_unknown("tool", name)
     })?;
     scope.check_scopes(components, &component.options)?;
     let arguments =
@@ -338,7 +340,7 @@ fn read_resource(
     scope: RequestScope<'_>,
 ) -> Result<Job, Fault> {
     let Some(served) = components.served_at(&uri, scope.visibility) else {
-        return Err(resource::not_found(&uri, None));
+        return Err(resource::not_found(&uri, None).about_unknown("resource", &uri));
     };
     let (options, handler, mime_type, input) = match served {
         Served::Resource(it) => (&it.options, &it.handler, &it.resource.mime_type, "{}".into()),
@@ -352,7 +354,7 @@ fn read_resource(
             (&it.options, &it.handler, &it.template.mime_type, input)
         }
     };
-    scope.check_scopes(components, options)?;
+    scope.check_scopes(components, options).map_err(|fault| fault.about("resource", &uri))?;
     let (mime_type, cache) = (mime_type.clone(), scope.hint(options));
     let reading = Reading { uri, mime_type, cache, keep: options.keep };
     let result_builder = ResultBuilder::Resource(Box::new(reading));
@@ -366,7 +368,8 @@ fn get_prompt(
     scope: RequestScope<'_>,
 ) -> Result<Job, Fault> {
     let component = components.prompts.get_visible(name, scope.visibility).ok_or_else(|| {
-        Fault::invalid_params(unknown("prompt", &components.prompts, name, scope.visibility))
+        let message = unknown("prompt", &components.prompts, name, scope.visibility);
+        Fault::invalid_params(message).about_unknown("prompt", name)
     })?;
     scope.check_scopes(components, &component.options)?;
     component.check(&arguments)?;

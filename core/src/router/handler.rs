@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Prepared, Resolution, hidden_error, middleware, prompt, resource, tool};
 use crate::{
-    error::{Fault, FaultKind, Language, option_name},
+    error::{ComponentName, Fault, FaultKind, Language, option_name},
     protocol::{
         CacheHint, ElicitRequestParams, ElicitRequestUrlParams, MethodName, Raw, Response,
         UrlElicitationRequiredData, code,
@@ -127,7 +127,7 @@ pub struct Report {
 
 impl From<Fault> for Failure {
     /// Converts the fault of an unanswered question into the failure of the handler that asked it.
-    fn from(Fault { kind, message, data }: Fault) -> Self {
+    fn from(Fault { kind, message, data, .. }: Fault) -> Self {
         match kind {
             FaultKind::MissingCapability => Self::MissingCapability { message, data },
             FaultKind::Declined => Self::Declined(message),
@@ -291,6 +291,16 @@ impl ResultBuilder {
     fn report(&self, problem: &str) -> Report {
         let place = self.place();
         Report { text: format!("{place} {problem}"), place }
+    }
+
+    /// Returns the component whose handler it is; `None` for other handlers.
+    pub(crate) fn component(&self) -> Option<ComponentName> {
+        match self {
+            Self::Tool(component) => Some(ComponentName::new("tool", &component.tool.name)),
+            Self::Resource(reading) => Some(ComponentName::new("resource", &reading.uri)),
+            Self::Prompt(component) => Some(ComponentName::new("prompt", &component.prompt.name)),
+            Self::Completion | Self::Method(_) | Self::Prepared(_) => None,
+        }
     }
 
     /// Returns the handler's name for log messages, such as `tool "add"`.

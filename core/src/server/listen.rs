@@ -121,6 +121,5 @@ async fn listening(
 /// Writes the URL on a line of its own, because programs that start servers read it.
 fn announce(name: &str, url: &str) {
     let name = if name.is_empty() { "gudgeon" } else { name };
-    tracing::info!("{name} serves {url}");
     let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }

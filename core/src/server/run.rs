@@ -31,6 +31,7 @@ use crate::{
     clock,
     driver::{Host, Work, stderr},
     engine::{Effect, HostReply, HostRequest, Run, RunId},
+    log_limit::LeftOut,
     router::Failure,
     session::{asking::AskId, server::CallContext},
 };
@@ -142,14 +143,14 @@ impl Runner {
                 }
                 // It was answered at once.
                 Effect::CancelHost(_) => (),
-                Effect::Report(text) => {
+                Effect::Log(event) => {
                     // The reply of the call is not delayed by the program's subscriber.
                     if !std::mem::replace(&mut has_flushed, true) {
                         self.connection.flush();
                     }
-                    report(&text);
+                    event.write(LeftOut::default());
+                    stderr::write(&event.to_string());
                 }
-                Effect::Detail(text) => tracing::debug!("{text}"),
             }
         }
     }

@@ -49,6 +49,10 @@ impl<T> Pending<T> {
         call
     }
 
+    pub(crate) fn get(&self, call: InboundKey) -> Option<(&Id, &T)> {
+        self.calls.get(&call).map(|(id, value)| (id, value))
+    }
+
     pub(crate) fn get_mut(&mut self, call: InboundKey) -> Option<(&Id, &mut T)> {
         self.calls.get_mut(&call).map(|(id, value)| (&*id, value))
     }

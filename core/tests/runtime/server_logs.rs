@@ -8,26 +8,36 @@ use std::{
 use gudgeon::{Resource, Server, ToolError, server::middleware};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use tower_service::Service as _;
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
 
-use crate::support::duplex::Peer;
+use crate::support::{duplex::Peer, memory};
 
-/// Keeps the messages of events, with their levels.
+/// Keeps the messages of events, with their levels, and the fields of those that have a name.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+struct Lines(Arc<Mutex<Vec<(Level, String)>>>, Arc<Mutex<Vec<Value>>>);
 
-struct Message(String);
+#[derive(Default)]
+struct Message(String, Map<String, Value>);
 
 impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");
         }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.1.insert(field.name().into(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.1.insert(field.name().into(), value.into());
     }
 }
 
@@ -46,8 +56,13 @@ impl Subscriber for Lines {
 
     fn event(&self, event: &Event<'_>) {
         if event.metadata().target().starts_with("gudgeon") {
-            let mut message = Message(String::new());
+            let mut message = Message::default();
             event.record(&mut message);
+            if message.1.contains_key("event") {
+                let target = event.metadata().target();
+                message.1.insert("target".into(), target.into());
+                self.1.lock().unwrap().push(message.1.into());
+            }
             self.0.lock().unwrap().push((*event.metadata().level(), message.0));
         }
     }
@@ -61,6 +76,11 @@ impl Lines {
     fn at(&self, level: Level) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         lines.iter().filter(|entry| entry.0 == level).map(|entry| entry.1.clone()).collect()
+    }
+
+    /// Returns the named events since the last call.
+    fn take_events(&self) -> Vec<Value> {
+        std::mem::take(&mut self.1.lock().unwrap())
     }
 }
 
@@ -104,7 +124,7 @@ async fn a_text_of_a_client_stays_on_its_line() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
     let repeat = |request: middleware::Request, _: middleware::Next| async move {
-        Err::<serde_json::Value, _>(ToolError::new(request.params["name"].as_str().unwrap()))
+        Err::<Value, _>(ToolError::new(request.params["name"].as_str().unwrap()))
     };
     let server = Server::new("shelf")
         .middleware(["tools/call"], middleware::timing())
@@ -193,4 +213,70 @@ fn features_that_known_hosts_reject_cause_a_warning() {
     assert!(lines.at(Level::WARN).concat().contains(&long));
     drop(Server::new("house").mount("shelf", shelf));
     assert!(lines.at(Level::WARN)[1].contains(&format!("shelf_{long}")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_are_refused_are_logged_once_in_ten_seconds_for_each_reason() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let mut service = Server::new("shelf").tool("open", || async { "open" }).into_service();
+    let mut send = async |host: &str, kind: &str| {
+        let request = http::Request::post("http://127.0.0.1/mcp")
+            .header("host", host)
+            .header("authorization", "Bearer a-secret")
+            .header("content-type", kind)
+            .body("{}".to_owned())
+            .unwrap();
+        service.call(request).await.unwrap().status().as_u16()
+    };
+    for _ in 0..3 {
+        assert_eq!(send("evil.example", "application/json").await, 421);
+    }
+    assert_eq!(send("127.0.0.1", "text/plain").await, 415);
+    let [host, kind] = &lines.take_events()[..] else { panic!() };
+    assert_eq!(
+        *host,
+        json!({"event": "http.refused", "target": "gudgeon::http", "reason": "host", "status": 421})
+    );
+    assert_eq!((&kind["reason"], &kind["status"]), (&json!("content_type"), &json!(415)));
+    tokio::time::advance(std::time::Duration::from_secs(11)).await;
+    assert_eq!(send("evil.example", "application/json").await, 421);
+    assert_eq!(lines.take_events()[0]["left_out"], 2);
+    let logged = lines.at(Level::INFO);
+    assert!(logged[0].starts_with(
+        r#"refused a request with status 421: the request is for the host "evil.example""#
+    ));
+    assert!(logged[2].ends_with("(and 2 times more since the last such message)"), "{logged:?}");
+    assert!(!logged.concat().contains("a-secret"), "{logged:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_says_where_it_listens_and_when_it_stops() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let listening = Server::new("shelf").listen(memory::HTTP).await.unwrap();
+    let url = listening.url().to_owned();
+    listening.shut_down().await;
+    listening.shut_down().await;
+    drop(listening);
+    let events = lines.take_events();
+    let named: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(named, ["server.started", "server.stopping", "server.stopped"]);
+    assert!(events.iter().all(|event| event["url"] == *url && event["server"] == "shelf"));
+    assert_eq!(lines.at(Level::INFO)[0], format!("shelf serves {url}"));
+    drop(Server::new("shelf").listen(memory::HTTP).await.unwrap());
+    assert_eq!(lines.take_events().last().unwrap()["event"], "server.stopped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handlers_error_has_the_fields_of_its_event() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let crash = || async { Err::<String, ToolError>(Crash.into()) };
+    let mut peer = Peer::legacy(&Server::new("shelf").tool("crash", crash)).await;
+    let result = peer.call("crash", json!({})).await;
+    let [failed] = &lines.take_events()[..] else { panic!() };
+    assert_eq!((&failed["event"], &failed["tool"]), (&json!("call.failed"), &json!("crash")));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with(&format!("(reference {})", failed["reference"].as_str().unwrap())));
 }

@@ -415,7 +415,7 @@ impl Model {
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");
             }
-            Effect::Report(_) | Effect::Detail(_) | Effect::Subscribed { .. } => (),
+            Effect::Log(_) | Effect::Subscribed { .. } => (),
         }
     }
 

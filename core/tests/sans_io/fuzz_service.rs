@@ -304,8 +304,7 @@ impl Shell {
                     self.service.handle(Instant::now(), Input::Computed(job.run()));
                 }
                 Output::Effect(
-                    Effect::Report(_)
-                    | Effect::Detail(_)
+                    Effect::Log(_)
                     | Effect::Answered { .. }
                     | Effect::Resume { .. }
                     | Effect::Subscribed { .. }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::kept;
+use crate::support::{kept, logs::report};
 use gudgeon::{
     engine::{Computation, Effect, HandlerEvent, Load, MAX_UNDER_LOCK, Run, Ticket},
     protocol::{Implementation, Method, Question, Tool, json},
@@ -85,7 +85,7 @@ impl Host {
                 Output::Effect(Effect::CancelHost(ticket)) => self.cancelled.push(ticket),
                 // The handler has ended.
                 Output::Effect(Effect::Cancel(_)) => (),
-                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Log(event)) => self.reports.extend(report(&event)),
                 Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
                     outcome
                         .map(|result| serde_json::from_str(result.get()).unwrap())

@@ -57,6 +57,7 @@ mod large_requests;
 mod layering;
 mod listeners;
 mod lists;
+mod log_events;
 mod middleware;
 mod suspension;
 mod suspension_limits;

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use crate::support::{Handler, kept};
+use crate::support::{Handler, kept, logs::report};
 use gudgeon::{
     engine::{Effect, HandlerEvent, Run},
     protocol::{Implementation, Tool, json},
@@ -49,7 +49,7 @@ impl Shell {
                     self.sent.push(serde_json::from_slice(&frame).unwrap());
                 }
                 Output::Effect(Effect::Run(run)) => self.runs.push(*run),
-                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Log(event)) => self.reports.extend(report(&event)),
                 Output::Effect(_) | Output::Compute(_) => (),
             }
         }

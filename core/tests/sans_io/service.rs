@@ -15,7 +15,7 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Handler, fixture, kept};
+use crate::support::{Handler, fixture, kept, logs::report};
 
 struct Shell {
     service: Service,
@@ -68,9 +68,7 @@ impl Shell {
                 }
                 Output::Effect(Effect::Run(run)) => self.runs.push(*run),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
-                Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
-                    self.reports.push(text);
-                }
+                Output::Effect(Effect::Log(event)) => self.reports.extend(report(&event)),
                 Output::Compute(job) => {
                     self.service.handle(self.now, Input::Computed(job.run()));
                 }

@@ -263,10 +263,8 @@ impl Run {
         let ledger = (method == "POST" && path.starts_with("/mcp")).then_some(ledger);
         self.exchanges.push(Exchange { ledger, ..Exchange::default() });
         self.sent += body.len();
-        let admitted = self.endpoint.admission().head(head).map(|mut head| {
-            head.set_remote(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1 + u8::from(from % 2 == 1))));
-            head
-        });
+        let remote = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1 + u8::from(from % 2 == 1)));
+        let admitted = self.endpoint.admission().head_from(head, Some(remote));
         match admitted.and_then(|head| head.body(body.as_bytes())) {
             Ok(request) => self.handle(EndpointInput::Request(ExchangeId(id as u64), request)),
             Err(refusal) => self.receive(id, refusal),

@@ -1,11 +1,14 @@
 """Writes to the log of the program. The native half calls these functions.
 
+The record of an event has its values in `record.fields`, and each as an attribute whose name begins with `mcp_`.
+
 A host may never read standard error. A message that it has no room for would block its thread, and with it the handler
 and every later message; a thread of the package logs it once there is room.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from _thread import allocate_lock
 from collections.abc import Callable
@@ -21,11 +24,15 @@ _WAIT = 0.05  # seconds between two looks for room
 _turn = allocate_lock()
 
 
-def report(text: str, error: BaseException | None = None) -> None:
-    """Logs an error, with the exception that it is about; writes both to stderr where logging was not imported."""
+def report(text: str, error: BaseException | None = None, fields: dict[str, Any] | None = None) -> None:
+    """Logs an error, with the exception that it is about; writes both to stderr where logging was not imported.
+
+    Args:
+        fields: The fields of the event that it is, if it is one.
+    """
     length = len(text) if error is None else len(text) + len(message_of(error))
-    if not _log_now(length, lambda: _report(text, error)):
-        log_later(40, "gudgeon", text if error is None else f"{text}\n{traceback_of(error)}")
+    if not _log_now(length, lambda: _report(text, error, fields)):
+        log_later(40, "gudgeon", text if error is None else f"{text}\n{traceback_of(error)}", fields)
 
 
 def log(level: int, text: str, *args: Any) -> None:
@@ -38,14 +45,8 @@ def log(level: int, text: str, *args: Any) -> None:
         log_later(level, "gudgeon", line)
 
 
-def detail(text: str) -> None:
-    """Logs a message at level debug, if `logging` was imported."""
-    log(10, "%s", text)
-
-
 def log_event(level: str, logger: str, line: str, fields: dict[str, Any], waits: bool) -> None:
-    """Logs an event of the core; a record has its values in `record.fields`. Without `logging`, warnings and errors go
-    to stderr.
+    """Logs an event. Without `logging`, warnings and errors go to stderr.
 
     Args:
         waits: Whether the event waits until it can be logged without blocking. Otherwise it is dropped.
@@ -55,18 +56,28 @@ def log_event(level: str, logger: str, line: str, fields: dict[str, Any], waits:
         number = _LEVELS[level]
         log = logging.getLogger(logger)
         if log.isEnabledFor(number) and _has_room(log, waits):
-            log.log(number, "%s", line, extra={"fields": fields})
-    elif level in ("ERROR", "WARN") and _has_room(None, waits):
-        print(line if logger == "gudgeon" else f"{logger}: {line}", file=sys.stderr, flush=True)
+            log.log(number, "%s", line, extra=_extra(fields))
+    # Without standard error, `print` writes to standard output.
+    elif level in ("ERROR", "WARN") and sys.stderr is not None and _has_room(None, waits):
+        try:
+            print(line if logger == "gudgeon" else f"{logger}: {line}", file=sys.stderr, flush=True)
+        except OSError:
+            pass  # the host has closed it
 
 
 _LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}
 
 
-def _report(text: str, error: BaseException | None) -> None:
+def _extra(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attributes of an event's record. Those of `logging` itself can't be replaced, hence the prefix."""
+    return {"fields": fields, **{f"mcp_{name}": value for name, value in fields.items()}}
+
+
+def _report(text: str, error: BaseException | None, fields: dict[str, Any] | None) -> None:
     logging = loaded("logging")
     if logging is not None:
-        logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
+        about = None if error is None else exc_info(error)
+        logging.getLogger("gudgeon").error("%s", text, exc_info=about, extra=_extra(fields or {}))
         return
     if error is not None:
         text = f"{text}\n{traceback_of(error)}"
@@ -111,3 +122,10 @@ def _may_use_stderr(logger: Any) -> bool:
     ]
     # Without a handler `logging` writes to stderr.
     return not handlers or len(others) < len(handlers)
+
+
+# Set by `gudgeon run --log-format`. This module is imported before anything can be logged.
+if (_format := os.environ.get("GUDGEON_LOG_FORMAT", "text")) != "text":
+    from .json_log import write_json
+
+    write_json(_format)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from .._native import stderr_has_room
-
 
 def reserve() -> None:
     """Opens the null device as descriptor 2 if it is closed, because the next file or socket would take its place."""
@@ -21,17 +19,14 @@ def reserve() -> None:
 
 
 def announce(text: str) -> None:
-    """Writes lines that another program may read. Does nothing if standard error is closed."""
+    """Writes lines that another program may read.
+
+    Does nothing if standard error is closed, or takes logs as JSON, whose event `server.started` says the same.
+    """
     # Without standard error, `print` writes to standard output.
-    if sys.stderr is None:
+    if sys.stderr is None or os.environ.get("GUDGEON_LOG_FORMAT") == "json":
         return
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
         pass  # the host has closed it
-
-
-def warn(text: str) -> None:
-    """Writes a line, unless that would block."""
-    if stderr_has_room():
-        announce(text)

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from .standard_error import announce, reserve, warn
+from .._call.log import log_event
+from .standard_error import announce, reserve
 
 _NO_GROUP = (
     "warning: the workers can't reach each other, because no temporary folder can be made: answers to questions and "
@@ -72,7 +73,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, A
             end(0, None)
         if not ending:
             if group is None:
-                announce(_NO_GROUP)
+                log_event("WARN", "gudgeon", _NO_GROUP, {}, waits=False)
             name = app.name or "gudgeon"
             announce(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}")
         while workers:
@@ -87,7 +88,9 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, A
             quick = quick + 1 if time.monotonic() - started < _TOO_SOON else 0
             delay = min(_FIRST_DELAY * 2 ** (quick - 1), _MAX_DELAY) if quick else 0.0
             when = f" in {delay:g} s" if delay else ""
-            warn(f"the worker {worker} ended with {code}: starting another{when}")
+            text = f"the worker {worker} ended with {code}: starting another{when}"
+            fields = {"event": "worker.ended", "worker": worker, "exit_code": code}
+            log_event("WARN", "gudgeon", text, fields, waits=False)
             _pause(delay, ending)
             if not ending:
                 _fork(workers, url, group, run, lifeline, ())

@@ -26,8 +26,7 @@ fn public() -> GuardConfig {
 /// The status of what is refused.
 fn refused(config: &GuardConfig, lines: &[(&str, &str)]) -> Option<u16> {
     let refusal = Guard::new(config).check(&head(lines)).err()?;
-    let body: serde_json::Value = serde_json::from_slice(&refusal.body).expect("JSON");
-    let text = body["error"].as_str().expect("a string");
+    let text = &refusal.reason.text;
     let settings = match refusal.status.as_u16() {
         421 => ["allowed_hosts", "public_url"],
         403 => ["allowed_origins", "public_url"],
@@ -347,7 +346,8 @@ fn answers_say_which_page_may_read_them() {
 fn what_a_refusal_repeats_is_short() {
     let long = format!("{}.example", "x".repeat(5000));
     let refusal = Guard::new(&local()).check(&head(&[("host", &long)])).expect_err("refused");
-    assert!(refusal.body.len() < 600, "{}", refusal.body.len());
+    let text = refusal.reason.text;
+    assert!(text.len() < 600, "{}", text.len());
 }
 
 proptest! {

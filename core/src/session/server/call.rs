@@ -9,6 +9,7 @@ use std::{
 };
 
 use http::HeaderMap;
+use serde::Deserialize;
 
 use crate::{
     error::Fault,
@@ -145,6 +146,16 @@ pub struct ClientIdentity {
 impl ClientIdentity {
     pub fn new(info: Option<Raw>, capabilities: Option<Raw>) -> Self {
         Self { info, capabilities, has_values: AtomicBool::new(false) }
+    }
+
+    /// Returns the name that the client gives itself.
+    pub(crate) fn name(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let named: Named = serde_json::from_str(self.info.as_ref()?.get()).ok()?;
+        Some(named.name).filter(|name| !name.is_empty())
     }
 
     /// Records that handlers store values for this client's session, which therefore stays in memory.

@@ -6,6 +6,7 @@ use super::{Call, CallContext, ListKind, Log, Progress};
 use crate::{
     error::Fault,
     framing::TooLong,
+    log_events::LogEvent,
     protocol::{Dialect, Frame, Method, MethodName, Raw, Response, Revision, SubscriptionFilter},
     session::{
         InboundKey,
@@ -107,10 +108,8 @@ pub enum Output {
     Notified { key: InboundKey, method: MethodName, params: Raw, context: CallContext },
     /// The peer subscribed to these resources.
     Subscribed(Vec<String>),
-    /// A log line for the operator of the server.
-    Report(String),
-    /// A log line of debug level.
-    Detail(String),
+    /// An event for the log, with the circumstances that the session knows.
+    Log(Box<LogEvent>),
 }
 
 /// A frame to write, and its topic, which selects the stream if a peer has several.

@@ -201,6 +201,12 @@ impl ServerSession {
         self.pending.contains(request)
     }
 
+    /// Returns the id, the method and the client of an unanswered request.
+    pub(crate) fn request(&self, call: InboundKey) -> Option<(&Id, &str, &ClientIdentity)> {
+        let (id, inbound) = self.pending.get(call)?;
+        Some((id, inbound.method.as_str(), &inbound.client))
+    }
+
     /// Returns the number of unanswered requests; a shell stops reading when there are too many.
     pub fn in_flight(&self) -> usize {
         self.pending.len()

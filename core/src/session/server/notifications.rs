@@ -1,7 +1,10 @@
 //! Notifications of the client.
 
-use super::{Admitted, CallContext, Output, ServerSession};
+use std::fmt::Write as _;
+
+use super::{Admitted, CallContext, ClientIdentity, Output, ServerSession};
 use crate::{
+    log_events::{EventFacts, EventKind, LogEvent},
     protocol::{Id, Method, MethodName, Params},
     wire,
 };
@@ -23,7 +26,7 @@ impl ServerSession {
             MethodName::Standard(Method::Cancelled) => {
                 let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
                 if let Some((call, inbound)) = id.as_ref().and_then(|id| self.pending.cancel(id)) {
-                    self.outputs.extend(reason(id.as_ref(), params).map(Output::Detail));
+                    self.outputs.extend(id.map(|id| cancelled(id, &inbound.client, params)));
                     self.subscriptions.forget(call);
                     self.withdraw(call);
                     self.outputs.push_back(Output::Cancel(call));
@@ -45,9 +48,16 @@ impl ServerSession {
     }
 }
 
-/// Returns the log line for a cancellation with a reason (Cancellation, "Implementation Notes").
-fn reason(id: Option<&Id>, params: &Params<'_>) -> Option<String> {
-    let reason: String = serde_json::from_str(params.get("reason")?.get()).ok()?;
-    let shown: String = reason.chars().take(MAX_REASON).collect();
-    Some(format!("request {} was cancelled by its client: {shown:?}", id?.as_json()))
+/// Returns the event of a cancellation, with the reason if there is one (Cancellation, "Implementation Notes").
+fn cancelled(id: Id, client: &ClientIdentity, params: &Params<'_>) -> Output {
+    let mut text = format!("request {id} was cancelled by its client");
+    let reason = params.get("reason").and_then(|reason| serde_json::from_str(reason.get()).ok());
+    if let Some(reason) = reason {
+        let reason: String = reason;
+        let shown: String = reason.chars().take(MAX_REASON).collect();
+        // Writing to a String never fails.
+        let _ = write!(text, ": {shown:?}");
+    }
+    let facts = EventFacts { request_id: Some(id), client: client.name(), ..EventFacts::default() };
+    Output::Log(Box::new(LogEvent::new(EventKind::CallCancelled, text).with(facts)))
 }

@@ -2,6 +2,7 @@
 
 use super::{About, ListKind, OutgoingFrame, Output, Progress, ServerSession};
 use crate::{
+    log_events::LogEvent,
     protocol::{Method, MethodName, ServerCapabilities, json::ObjectWriter},
     session::InboundKey,
     wire,
@@ -26,7 +27,7 @@ impl ServerSession {
                     inbound.method.as_str(),
                     number(step.progress),
                 );
-                self.outputs.push_back(Output::Report(report));
+                self.outputs.push_back(Output::Log(Box::new(LogEvent::problem(report))));
             }
             return;
         }

@@ -10,7 +10,10 @@ mod tls;
 use std::{
     fmt, io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -37,6 +40,7 @@ use crate::{
     driver::{Boxed, EndpointServer, Holding, Host, HostedEndpoint, boxed, keep_time},
     error::{Error, option_name},
     http::Peer,
+    log_events::EventKind,
     log_limit::LogLimit,
     protocol::ClientKey,
 };
@@ -108,6 +112,7 @@ pub struct Listening {
     /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    has_begun_to_stop: AtomicBool,
     /// Runs at the end of the shutdown; dropped with the server otherwise.
     at_end: Mutex<Option<Boxed<()>>>,
 }
@@ -176,6 +181,7 @@ pub(crate) async fn open(
     let mut tasks = vec![tokio::spawn(boxed(accepting)), tokio::spawn(boxed(timing))];
     tasks.push(tokio::spawn(boxed(Arc::clone(&endpoint).carry_store(group.is_some()))));
     tasks.extend(group);
+    endpoint.log_listening(EventKind::ServerStarted, &url);
     Ok(Listening {
         url,
         warning,
@@ -185,6 +191,7 @@ pub(crate) async fn open(
         stage,
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
+        has_begun_to_stop: AtomicBool::new(false),
         at_end: Mutex::default(),
     })
 }
@@ -259,6 +266,9 @@ impl Listening {
     pub async fn shut_down(&self) {
         // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
+        if !self.has_begun_to_stop.swap(true, Ordering::Relaxed) {
+            self.endpoint.log_listening(EventKind::ServerStopping, &self.url);
+        }
         if !self.drain_delay.is_zero() && self.advance(Stage::Draining) {
             sleep(self.drain_delay).await;
             self.advance(Stage::Closing);
@@ -290,7 +300,9 @@ impl Listening {
 
     fn stop(&self) {
         self.endpoint.close();
-        self.advance(Stage::Closed);
+        if self.advance(Stage::Closed) {
+            self.endpoint.log_listening(EventKind::ServerStopped, &self.url);
+        }
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }

@@ -26,7 +26,7 @@ pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lower
         Some(MethodName::Standard(method)) => Some(*method),
         _ => None,
     };
-    let Fault { kind, message, data } = fault;
+    let Fault { kind, message, data, .. } = fault;
     let code = match (kind, method) {
         (FaultKind::Tool, Some(Method::CallTool)) => {
             return Lowered::Tool(ToolOutcome {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Handler, kept};
+use crate::support::{Handler, kept, logs::report};
 use gudgeon::{
     engine::{Effect, HandlerEvent, Run, RunId},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
@@ -80,9 +80,7 @@ impl Server {
                         .map(|result| serde_json::from_str(result.get()).unwrap())
                         .map_err(|error| error.message),
                 ),
-                Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
-                    self.reports.push(text);
-                }
+                Output::Effect(Effect::Log(event)) => self.reports.extend(report(&event)),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
                 Output::Effect(Effect::Subscribed { .. }) => (),
                 Output::Effect(Effect::Resume { run: call, context }) => {

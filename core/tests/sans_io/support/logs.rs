@@ -5,11 +5,18 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use gudgeon::log_events::LogEvent;
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
+
+/// Returns the text of an event that reports something about the server's own code, or the reason of a cancellation.
+pub(crate) fn report(event: &LogEvent) -> Option<String> {
+    let is_cancellation = event.declaration().name == "call.cancelled";
+    (event.is_for_host() || is_cancellation).then(|| event.to_string())
+}
 
 /// The messages of this library.
 #[derive(Clone, Default)]

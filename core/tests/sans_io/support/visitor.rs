@@ -15,6 +15,7 @@ use gudgeon::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Peer, Reader, StoreTicket,
     },
+    log_events::LogEvent,
     protocol::Principal,
     router::{Components, Failure, Reply},
     store::StoreOperation,
@@ -22,8 +23,8 @@ use gudgeon::{
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::request::Request;
 pub(crate) use super::request::{BOTH, modern_body};
+use super::{logs::report, request::Request};
 
 pub(crate) struct Visitor {
     pub(crate) endpoint: Endpoint,
@@ -35,6 +36,7 @@ pub(crate) struct Visitor {
     /// Requests to the host that were cancelled.
     pub(crate) host_cancels: Vec<Ticket>,
     pub(crate) reports: Vec<String>,
+    pub(crate) events: Vec<LogEvent>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
     /// Messages sent to message connections.
@@ -116,6 +118,7 @@ impl Visitor {
             host_requests: Vec::new(),
             host_cancels: Vec::new(),
             reports: Vec::new(),
+            events: Vec::new(),
             answers: Vec::new(),
             replies: BTreeMap::new(),
             frames: Vec::new(),
@@ -146,8 +149,9 @@ impl Visitor {
                 EndpointOutput::Store(ticket, operation) => self.stored.push((ticket, operation)),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
-                EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
-                    self.reports.push(text);
+                EndpointOutput::Effect(Effect::Log(event)) => {
+                    self.reports.extend(report(&event));
+                    self.events.push(*event);
                 }
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(*run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
@@ -224,11 +228,9 @@ impl Visitor {
         let exchange = ExchangeId(id);
         let admission = self.endpoint.admission();
         let remote = admission.client_address(&mut head, self.remote.map(Peer::Address));
-        let admitted = admission.head(head).map(|mut head| {
-            if let Some(remote) = remote {
-                head.set_remote(remote);
-            }
-            #[cfg(feature = "auth")]
+        let admitted = admission.head_from(head, remote);
+        #[cfg(feature = "auth")]
+        let admitted = admitted.map(|mut head| {
             if let Some(expires) = self.expires {
                 head.set_expiry(expires);
             }

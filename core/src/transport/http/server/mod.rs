@@ -200,7 +200,7 @@ async fn exchange(
                 let client = websocket::Client { remote, ..websocket::Client::default() };
                 #[cfg(feature = "auth")]
                 let mut client = client;
-                let admitted = peers.endpoint.admit_upgrade(&head);
+                let admitted = peers.endpoint.admit_upgrade(&head, remote);
                 let shaken = admitted.and_then(|()| websocket::shake_hands(&head));
                 #[cfg(feature = "auth")]
                 let shaken = match shaken {
@@ -279,7 +279,11 @@ pub(crate) async fn answer<B: Body>(
     };
     let remote = endpoint.admission().client_address(&mut head, peer);
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let mut head = match endpoint.admission().head(head) {
+    #[cfg_attr(
+        not(feature = "auth"),
+        expect(unused_mut, reason = "only authentication changes it")
+    )]
+    let mut head = match endpoint.admission().head_from(head, remote) {
         Ok(head) => head,
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
@@ -287,9 +291,6 @@ pub(crate) async fn answer<B: Body>(
             return AnswerBody::response(refusal);
         }
     };
-    if let Some(remote) = remote {
-        head.set_remote(remote);
-    }
     #[cfg(feature = "auth")]
     if let Some(auth) = endpoint.auth()
         && let Err(refused) = authenticate_request(Some(auth), &mut head).await

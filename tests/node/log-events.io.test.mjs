@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { request } from "node:http";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { Client, Server } from "gudgeon";
+
+import { eventually } from "./http.mjs";
+
+function recorder() {
+  const events = [];
+  const at = (level) => (message, detail) => void events.push({ level, message, ...detail });
+  return { events, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** Sends a request for another host; its status. */
+function refused(url) {
+  return new Promise((resolve, reject) => {
+    const headers = { host: "evil.example", authorization: "Bearer a-secret", "content-type": "application/json" };
+    const sent = request(url, { method: "POST", headers }, (response) => resolve(response.resume().statusCode));
+    sent.on("error", reject).end("{}");
+  });
+}
+
+test("a refused request is an event with fields, once for a flood", async () => {
+  const logger = recorder();
+  const server = await new Server("shelf", { logger }).listen("http://127.0.0.1:0/mcp");
+  for (let number = 0; number < 3; number++) assert.equal(await refused(server.url), 421);
+  const named = (name) => logger.events.filter(({ event }) => event === name);
+  assert.ok(await eventually(() => named("http.refused").length > 0));
+  await server.close();
+  assert.ok(await eventually(() => named("server.stopped").length > 0));
+  const [{ level, status, reason, remote, message }, ...more] = named("http.refused");
+  assert.deepEqual([level, status, reason, remote, more], ["info", 421, "host", "127.0.0.1", []]);
+  assert.match(message, /^gudgeon\.http: refused a request with status 421: the request is for the host "evil\.example"/);
+  assert.equal(named("server.started")[0].url, server.url);
+  assert.ok(!JSON.stringify(logger.events).includes("a-secret"));
+});
+
+test("an exception of a handler has the fields of its event", async () => {
+  const logger = recorder();
+  const app = new Server("shelf", { logger });
+  app.tool("crash", {}, () => { throw new RangeError("no row"); });
+  const client = await Client.connect(app);
+  await client.callTool("crash", {}, { throwOnError: false });
+  await client.close();
+  assert.ok(await eventually(() => logger.events.length > 0));
+  const [{ level, event, tool, reference, message }] = logger.events;
+  assert.deepEqual([level, event, tool], ["error", "call.failed", "crash"]);
+  assert.ok(message.includes(`(reference ${reference})`));
+});
+
+test("with GUDGEON_LOG_FORMAT=json each line is an object", async () => {
+  const program = `
+    import { Server } from "gudgeon";
+    const app = new Server("shelf");
+    app.tool("crash", {}, () => { throw new RangeError("no row"); });
+    await app.run("http://127.0.0.1:0/mcp");
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, GUDGEON_LOG_FORMAT: "json" }, stdio: ["ignore", "inherit", "pipe"],
+  });
+  const lines = [];
+  let url = "";
+  for await (const line of createInterface({ input: child.stderr })) {
+    const entry = JSON.parse(line);
+    lines.push(entry);
+    if (entry.fields?.event === "server.started") {
+      url = entry.fields.url;
+      assert.equal(await refused(url), 421);
+      const client = await Client.connect(url);
+      await client.callTool("crash", {}, { throwOnError: false });
+      await client.close();
+      child.kill("SIGTERM");
+    }
+  }
+  const named = (name) => lines.find(({ fields }) => fields?.event === name);
+  assert.deepEqual([named("http.refused").level, named("http.refused").logger], ["info", "gudgeon.http"]);
+  assert.match(named("call.failed").message, /no row/);
+  assert.equal(named("server.stopped").fields.url, url);
+});
