@@ -19,6 +19,7 @@ mod hosts;
 mod inspect;
 mod interaction;
 mod json_text;
+mod log_format;
 mod notices;
 mod output;
 mod render;

@@ -1,5 +1,6 @@
 """`gudgeon run`: over stdio the process is the server; over HTTP it listens."""
 
+import json
 import re
 import signal
 import subprocess
@@ -143,3 +144,22 @@ def test_help_has_examples_in_a_narrow_terminal(gudgeon):
     for command in ("run", "dev", "record", "replay"):
         outcome = gudgeon(command, "--help", COLUMNS="20")
         assert outcome.code == 0 and f"gudgeon {command} " in outcome.out and "Examples:" in outcome.out
+
+
+def test_the_log_is_json(gudgeon, shelf, foreign):
+    for file in (shelf, foreign):
+        process = gudgeon.start("run", file, "--http", "http://127.0.0.1:0/mcp", "--log-format", "json")
+        try:
+            started = json.loads(process.stderr.readline())
+            assert (started["level"], started["fields"]["event"]) == ("info", "server.started")
+            assert gudgeon("call", started["fields"]["url"], "add", "a:=1", "b:=2").out == "3\n"
+        finally:
+            process.terminate()
+            rest = process.communicate(timeout=60)[1]
+        for line in rest.splitlines():
+            assert json.loads(line)["message"]
+
+
+def test_a_wrong_format_is_an_error_of_usage(gudgeon, shelf):
+    outcome = gudgeon("run", shelf, "--log-format", "xml")
+    assert outcome.code == 2 and "text, json" in outcome.err

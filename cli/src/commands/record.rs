@@ -13,6 +13,7 @@ use crate::{
         stdio,
     },
     hosts::Consent,
+    log_format::LogFormat,
     target::Target,
     transcript::{Recorded, Recorder, public_name},
 };
@@ -54,7 +55,7 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match &arguments.http {
         Some(url) => {
             let name = format!("the recorder of {}", public_name(&target));
-            http::serve(url, server, &name).await
+            http::serve(url, server, &name, LogFormat::Text).await
         }
         None => Ok(stdio::serve(server.open().await?).await),
     }

@@ -13,6 +13,7 @@ use crate::{
         server::{self, AccessArguments},
         stdio,
     },
+    log_format::LogFormat,
     output,
     replay::{client, server::RecordedServer},
     target::Target,
@@ -82,7 +83,10 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Some(target) = target else {
         let server = RecordedServer::new(&connections);
         return match &arguments.http {
-            Some(url) => http::serve(url, server, &arguments.file.display().to_string()).await,
+            Some(url) => {
+                http::serve(url, server, &arguments.file.display().to_string(), LogFormat::Text)
+                    .await
+            }
             None => Ok(stdio::serve(server.open().await?).await),
         };
     };

@@ -3,10 +3,12 @@
 use std::{env, ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use gudgeon::log_events::LOG_FORMAT;
 
 use crate::{
     failure::{Failure, FailureKind},
     frames::{http, process::Process},
+    log_format::LogFormat,
     target::{FileTarget, Launch},
 };
 
@@ -15,6 +17,7 @@ Examples:
   gudgeon run server.py
   gudgeon run server.py:admin --http
   gudgeon run server.ts --http http://127.0.0.1:9000/mcp
+  gudgeon run server.py --http --log-format json
   gudgeon run --directory /home/ada/shop shop.server:app
 
 The file is run by its project's interpreter: the active virtual environment, `.venv` beside or above the file, `uv run` \
@@ -28,6 +31,9 @@ pub struct Arguments {
     /// Serve over HTTP instead of stdio; port 0 chooses a free port
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
     http: Option<String>,
+    /// Write the log of a server made with Gudgeon to standard error in this format; the default is that of GUDGEON_LOG_FORMAT, else text
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
     /// Change to this folder first, in which modules are found
     #[arg(long, value_name = "FOLDER")]
     directory: Option<PathBuf>,
@@ -51,8 +57,14 @@ pub async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let is_own = url.is_some() && file.uses_gudgeon();
     let mut launch = file.launch(url.filter(|_| is_own))?;
     launch.arguments.extend(arguments.words);
+    if let Some(format) = arguments.log_format {
+        launch.environment.push((LOG_FORMAT.into(), format.as_str().into()));
+    }
+    let format = arguments.log_format.unwrap_or_else(LogFormat::of_environment);
     match url {
-        Some(url) if !is_own => http::serve(url, Process::new(launch), &file.to_string()).await,
+        Some(url) if !is_own => {
+            http::serve(url, Process::new(launch), &file.to_string(), format).await
+        }
         _ => replace_process(&launch),
     }
 }

@@ -22,7 +22,7 @@ pub use self::handle::collect;
 use super::{Upstream, stdio::stop_signal};
 use crate::{
     failure::{Failure, FailureKind},
-    output,
+    log_format::LogFormat,
 };
 
 /// The URL of `--http` without a value.
@@ -44,9 +44,14 @@ pub struct Front {
 }
 
 /// Serves at a URL until a signal comes; `name` is shown to the user.
-pub async fn serve(url: &str, server: impl Upstream, name: &str) -> Result<ExitCode, Failure> {
+pub async fn serve(
+    url: &str,
+    server: impl Upstream,
+    name: &str,
+    log_format: LogFormat,
+) -> Result<ExitCode, Failure> {
     let front = Front::bind(url, server).await?;
-    output::note(format_args!("{name} serves (Ctrl-C ends it)\n{}", front.url()));
+    log_format.announce(name, front.url());
     Ok(front.run().await)
 }
 
