@@ -133,8 +133,6 @@ export declare class NativeListening {
 export declare class NativeLogs {
   /** Calls `wake` when there are events to take. It does not keep the process alive. */
   static listen(wake: () => void): void
-  /** Returns a string in which control characters are escaped, so that it stays on its line of a log. */
-  static singleLine(text: string): string
   /** Returns the events since the last call, as a JSON array; `null` if there are none. */
   static take(): string | null
 }
@@ -462,6 +460,11 @@ export declare class NativeWorkQueue {
   log(slot: number, level: string, logger: string | undefined | null, data: string): boolean
   /** Returns the context of a call that is still in flight, as JSON. */
   facts(slot: number): string | null
+  /**
+   * Returns the event that ready-made middleware logs about the request of a call, as JSON. `text` are the params or the error, as far
+   * as they are to be logged.
+   */
+  requestEvent(slot: number, stage: string, method: string, named: string | undefined | null, text: string | undefined | null, milliseconds: number): string
   /**
    * Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named
    * in contexts.

@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use gudgeon::bindings::logs;
+use gudgeon::bindings::logs::{self, LogEvent};
 use napi::{Status, bindgen_prelude::Function, threadsafe_function::ThreadsafeFunctionCallMode};
 use napi_derive::napi;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::shared::{Wake, lock};
 
@@ -32,28 +32,22 @@ impl NativeLogs {
         Ok(())
     }
 
-    /// Returns a string in which control characters are escaped, so that it stays on its line of a log.
-    #[napi(catch_unwind)]
-    pub fn single_line(text: String) -> String {
-        logs::single_line(&text).into_owned()
-    }
-
     /// Returns the events since the last call, as a JSON array; `null` if there are none.
     #[napi(catch_unwind)]
     pub fn take() -> Option<String> {
-        let events: Vec<_> = logs::take()
-            .into_iter()
-            .map(|event| {
-                json!({
-                    "level": event.level.as_str().to_ascii_lowercase(),
-                    "logger": event.logger,
-                    "message": event.message,
-                    "fields": event.fields,
-                })
-            })
-            .collect();
+        let events: Vec<_> = logs::take().into_iter().map(as_json).collect();
         (!events.is_empty()).then(|| json!(events).to_string())
     }
+}
+
+/// Returns an event as JavaScript gets it.
+pub(crate) fn as_json(event: LogEvent) -> Value {
+    json!({
+        "level": event.level.as_str().to_ascii_lowercase(),
+        "logger": event.logger,
+        "message": event.message,
+        "fields": event.fields,
+    })
 }
 
 fn wake() {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::logs,
     driver::{EndpointServer, Work},
     engine::RunId,
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
@@ -113,6 +114,25 @@ impl NativeWorkQueue {
     pub fn facts(&self, slot: f64) -> Option<String> {
         let context = lock(&self.shared.batches).context(integer(slot))?.clone();
         Some(facts(&context, lock(&self.shared.session_numbers).number(&context.client)))
+    }
+
+    /// Returns the event that ready-made middleware logs about the request of a call, as JSON. `text` are the params or the error, as far
+    /// as they are to be logged.
+    #[napi(catch_unwind)]
+    pub fn request_event(
+        &self,
+        slot: f64,
+        stage: String,
+        method: String,
+        named: Option<String>,
+        text: Option<String>,
+        milliseconds: f64,
+    ) -> String {
+        let after = Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or_default();
+        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
+        let (named, text) = (named.as_deref(), text.as_deref());
+        let event = logs::request_event(&stage, &method, named, text, after, context.as_ref());
+        crate::logs::as_json(event).to_string()
     }
 
     /// Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named

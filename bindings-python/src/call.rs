@@ -9,6 +9,7 @@ use std::{
 };
 
 use gudgeon::{
+    bindings::logs,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
     server::native_subject,
@@ -139,6 +140,26 @@ impl Call {
     #[getter]
     fn remote(&self) -> Option<String> {
         self.run.look(|context| context.remote.map(|remote| remote.to_string()))
+    }
+
+    /// Returns the event that ready-made middleware logs: its logger, its text and its fields. `text` are the params or the error, as
+    /// far as they are to be logged; `after` is in seconds.
+    #[pyo3(signature = (stage, method, named, text, after))]
+    fn describe_request<'py>(
+        &self,
+        py: Python<'py>,
+        stage: &str,
+        method: &str,
+        named: Option<&str>,
+        text: Option<&str>,
+        after: f64,
+    ) -> PyResult<(String, String, Bound<'py, PyDict>)> {
+        let after = Duration::try_from_secs_f64(after).unwrap_or_default();
+        let event = self
+            .run
+            .look(|context| logs::request_event(stage, method, named, text, after, Some(context)));
+        let fields = crate::logs::fields_of(py, &event.fields)?;
+        Ok((event.logger, event.message, fields))
     }
 
     /// The client's `Implementation`, as JSON.

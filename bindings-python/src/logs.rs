@@ -107,9 +107,9 @@ fn log(py: Python<'_>, events: Vec<LogEvent>, waits: bool) {
         let level = event.level.as_str();
         calling::call(log_event.bind(py), (level, &event.logger, event.line(), fields, waits))
     };
-    for event in &events {
+    for event in events {
         // A handler of the log that raises does not take the other events with it.
-        if let Err::<_, PyErr>(error) = log(event) {
+        if let Err::<_, PyErr>(error) = log(&event) {
             error.write_unraisable(py, None);
         }
     }

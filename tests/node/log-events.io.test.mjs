@@ -4,9 +4,12 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 
-import { Client, Server } from "gudgeon";
+import { Client, middleware, Server } from "gudgeon";
 
-import { eventually } from "./http.mjs";
+import { eventually as eventuallyIn } from "./http.mjs";
+
+/** Waits until an event has come, which takes milliseconds. */
+const eventually = (what) => eventuallyIn(what, 10_000);
 
 function recorder() {
   const events = [];
@@ -38,6 +41,33 @@ test("a refused request is an event with fields, once for a flood", async () => 
   assert.ok(!JSON.stringify(logger.events).includes("a-secret"));
 });
 
+test("middleware logs events with fields, and a logger that throws does not fail a call", async () => {
+  const logger = recorder();
+  const app = new Server("shelf", { logger });
+  app.tool("open", {}, () => "open");
+  app.middleware(middleware.logging({ params: true }), { on: "tools/call" });
+  app.middleware(middleware.timing(), { on: "tools/call" });
+  const client = await Client.connect(app);
+  assert.equal((await client.callTool("open", {})).text, "open");
+  await client.callTool("nil", {}, { throwOnError: false }).catch(() => undefined);
+  const described = logger.events.map(({ level, event, tool, outcome }) => [level, event, tool, outcome]);
+  assert.deepEqual(described, [
+    ["info", "request.received", "open", undefined],
+    ["info", "request.timed", "open", undefined],
+    ["info", "request.done", "open", "ok"],
+    ["info", "request.received", "nil", undefined],
+    ["info", "request.timed", "nil", undefined],
+    ["info", "request.done", "nil", "error"],
+  ]);
+  const [received, timed] = logger.events;
+  assert.equal(received.message, 'tools/call open {"name":"open","arguments":{}}');
+  assert.equal(timed.request_id, received.request_id);
+  assert.equal(typeof timed.duration_ms, "number");
+  logger.info = () => { throw new Error("disk full"); };
+  assert.equal((await client.callTool("open", {})).text, "open");
+  await client.close();
+});
+
 test("an exception of a handler has the fields of its event", async () => {
   const logger = recorder();
   const app = new Server("shelf", { logger });
@@ -61,6 +91,8 @@ test("with GUDGEON_LOG_FORMAT=json each line is an object", async () => {
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
     env: { ...process.env, GUDGEON_LOG_FORMAT: "json" }, stdio: ["ignore", "inherit", "pipe"],
   });
+  // A server that logs nothing ends as well.
+  const limit = setTimeout(() => child.kill(), 20_000);
   const lines = [];
   let url = "";
   for await (const line of createInterface({ input: child.stderr })) {
@@ -75,6 +107,7 @@ test("with GUDGEON_LOG_FORMAT=json each line is an object", async () => {
       child.kill("SIGTERM");
     }
   }
+  clearTimeout(limit);
   const named = (name) => lines.find(({ fields }) => fields?.event === name);
   assert.deepEqual([named("http.refused").level, named("http.refused").logger], ["info", "gudgeon.http"]);
   assert.match(named("call.failed").message, /no row/);

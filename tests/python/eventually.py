@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 
 
-def eventually(what: Callable[[], object]) -> None:
-    """Waits until `what()` is true."""
-    deadline = time.monotonic() + 60
+def eventually(what: Callable[[], object], seconds: float = 60) -> None:
+    """Waits until `what()` is true. Fails after so many seconds."""
+    deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.005)

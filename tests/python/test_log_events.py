@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from eventually import eventually
+from eventually import eventually as eventually_in
 from gudgeon import Server, SyncClient
+from gudgeon.middleware import Logging, Timing
 
 pytestmark = pytest.mark.io
 
@@ -25,6 +26,11 @@ def refused(url, host="evil.example"):
     status = connection.getresponse().status
     connection.close()
     return status
+
+
+def eventually(what):
+    """Waits until an event has come, which takes milliseconds."""
+    eventually_in(what, seconds=10)
 
 
 def named(records, name):
@@ -49,6 +55,43 @@ async def test_a_refused_request_is_a_record_with_fields(caplog):
     (started,) = named(caplog.records, "server.started")
     assert (started.mcp_server, started.mcp_url, started.getMessage()) == ("shelf", url, f"shelf serves {url}")
     assert "a-secret" not in caplog.text
+
+
+def test_middleware_logs_events_with_fields(caplog):
+    app = Server("shelf")
+    app.tool(lambda title: f"open {title}", name="open")
+    app.middleware(Timing())
+    app.middleware(Logging(params=True), on="tools/call")
+    with caplog.at_level(logging.INFO, "gudgeon"), SyncClient(app) as client:
+        client.call_tool("open", {"title": "x"})
+        client.call_tool("nil", raise_on_error=False)
+    received, failed = named(caplog.records, "request.received")
+    assert (received.name, received.levelno, received.mcp_tool) == ("gudgeon.request", logging.INFO, "open")
+    assert received.getMessage().startswith("tools/call open {") and "'title': 'x'" in received.getMessage()
+    assert failed.mcp_tool == "nil"
+    outcomes = [(record.mcp_tool, record.mcp_outcome) for record in named(caplog.records, "request.done")]
+    assert outcomes == [("open", "ok"), ("nil", "error")]
+    (timed,) = [record for record in named(caplog.records, "request.timed") if record.fields.get("tool") == "open"]
+    assert timed.mcp_method == "tools/call" and timed.mcp_request_id == received.mcp_request_id
+    assert isinstance(timed.mcp_duration_ms, int)
+
+
+def test_a_handler_of_the_log_that_raises_does_not_fail_a_call(caplog, capsys):
+    class Raising(logging.Handler):
+        def handle(self, record):
+            raise RuntimeError("disk full")
+
+    app = Server("shelf")
+    app.tool(lambda: "open", name="open")
+    app.middleware(Logging(), on="tools/call")
+    log, handler = logging.getLogger("gudgeon.request"), Raising()
+    log.addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO, "gudgeon"), SyncClient(app) as client:
+            assert client.call_tool("open").text == "open"
+    finally:
+        log.removeHandler(handler)
+    assert "RuntimeError: disk full" in capsys.readouterr().err
 
 
 def test_an_exception_of_a_handler_has_the_fields_of_its_event(caplog):
@@ -91,7 +134,10 @@ def start(setup="", **environment):
 
 def end(process):
     process.terminate()
-    return process.communicate(timeout=60)[1]
+    try:
+        return process.communicate(timeout=20)[1]
+    finally:
+        process.kill()
 
 
 @pytest.mark.parametrize("setup", ["", "logging.basicConfig(level=logging.DEBUG)"])

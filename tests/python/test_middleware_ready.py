@@ -31,7 +31,7 @@ def app() -> Server[Any]:
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
     with caplog.at_level(logging.INFO, "gudgeon"):
-        yield lambda: [record.getMessage() for record in caplog.records if record.name == "gudgeon"]
+        yield lambda: [record.getMessage() for record in caplog.records if record.name == "gudgeon.request"]
 
 
 def test_timing_tells_how_long(app: Server[Any], lines: Any) -> None:

@@ -2,6 +2,7 @@ import { bindSomeMethods } from "../model/bound-methods.js";
 import { refuseUnknown } from "../model/checks.js";
 import { NotSupported } from "../model/errors.js";
 import { toJson } from "../model/json.js";
+import { logRequest } from "../model/logging.js";
 import { isPromise } from "../model/promises.js";
 import { type Asked, isQuestion, outcomeOf } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
@@ -137,6 +138,11 @@ export class CallContext implements Context {
   /** Reads a resource of an upstream server; null if none has this URI. Resolves as `passOn`. */
   readUpstream(uri: string): Promise<readonly [result: string | null, failure: string | null]> | null {
     return this.call.readUpstream(uri);
+  }
+
+  /** Logs what ready-made middleware tells of the request: that it was `received`, with `text` if it is given, `done`, `failed` or `timed`. */
+  logRequest(stage: string, method: string, named: string | undefined, text?: string, milliseconds = 0): void {
+    logRequest(this.plan.owner.logger, this.call.requestEvent(stage, method, named, text, milliseconds));
   }
 
   /** Reads the facts that are lost when the request is answered while the handler waits. */

@@ -1,5 +1,6 @@
 import { parseJson } from "../model/big-integers.js";
 import type { NativeQuestions, NativeWorkQueue } from "../native.js";
+import type { LogEvent } from "../model/logging.js";
 import { principalFromJson, type PrincipalJson } from "../model/principal.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Implementation, LogLevel } from "../model/types/components.js";
@@ -53,6 +54,11 @@ export class CallHandle {
     const json = this.shared.workQueue.facts(this.slot);
     if (json !== null) return parseJson(json) as Facts;
     throw new Error("the context knows its call's facts only until the handler returns; read them before");
+  }
+
+  /** Returns the event that ready-made middleware logs about the request. */
+  requestEvent(stage: string, method: string, named: string | undefined, text: string | undefined, milliseconds: number): LogEvent {
+    return JSON.parse(this.shared.workQueue.requestEvent(this.slot, stage, method, named, text, milliseconds)) as LogEvent;
   }
 
   principal({ request, principal }: Facts): Principal | undefined {

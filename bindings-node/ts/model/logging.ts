@@ -95,6 +95,15 @@ export function logError(logger: Logger, message: string, fields: Readonly<Recor
   attempt(() => logger.error(message, fields));
 }
 
+/**
+ * Passes the event of a request to the logger of its server at level info. Without a logger it goes to stderr, because the program asked
+ * for it.
+ */
+export function logRequest(logger: Logger, { logger: name, message, fields }: LogEvent): void {
+  if (logger === TEXT_LOGGER) return write([message]);
+  attempt(() => logger.info(message, logger === JSON_LOGGER ? { logger: name, ...fields } : fields));
+}
+
 function attempt(log: () => void): void {
   try {
     log();

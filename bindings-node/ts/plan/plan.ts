@@ -5,6 +5,7 @@ import { then } from "../model/promises.js";
 import { isQuestion } from "../model/questions.js";
 import { ToolResult } from "../model/results.js";
 import type { Context, ServerMembers } from "../model/types/context.js";
+import type { Logger } from "../model/types/logging.js";
 import type { ErrorClass } from "../model/types/options.js";
 import type { Validate } from "../schema/compile.js";
 import type { JsonObject } from "../schema/portable.js";
@@ -20,6 +21,7 @@ export type Subject = readonly [method: string, name: string | undefined];
 /** The server that a handler is registered with, as its plan and its context use it. */
 export interface PlanOwner {
   readonly server: ServerMembers<unknown>;
+  readonly logger: Logger;
   readonly options: { readonly exposeErrors?: readonly ErrorClass[] | undefined };
   readonly lifespan: { readonly value: unknown };
   /** Returns true if there is middleware for a method. */

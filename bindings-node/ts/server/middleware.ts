@@ -10,29 +10,35 @@ type Request = Parameters<Middleware>[0];
 
 /** Ready-made middleware. */
 export const middleware = {
-  /** Writes the duration of each request to stderr, in milliseconds. */
+  /** Logs the duration of each request: the event `request.timed` at level info of the server's logger, or else a line on stderr. */
   timing(): Middleware {
     return async (request, next) => {
       const start = performance.now();
       try {
         return await next();
       } finally {
-        console.error(`${subjectOf(request)} took ${(performance.now() - start).toFixed(1)} ms`);
+        log(request, "timed", undefined, performance.now() - start);
       }
     };
   },
 
-  /** Writes each request and its outcome to stderr; with `params: true` (default: false) its params as well. */
+  /**
+   * Logs each request and its outcome: the events `request.received` and `request.done` at level info of the server's logger, or else
+   * lines on stderr.
+   *
+   * @param options - `params`: whether the text has the params as well, up to 16 KiB of them; default: false.
+   */
   logging({ params = false }: { params?: boolean | undefined } = {}): Middleware {
     return async (request, next) => {
-      console.error(params ? `${subjectOf(request)} ${singleLine(stringify(request.params) ?? "")}` : subjectOf(request));
+      const start = performance.now();
+      log(request, "received", params ? stringify(request.params) : undefined);
       try {
         const result = await next();
-        console.error(`${subjectOf(request)} is done`);
+        log(request, "done", undefined, performance.now() - start);
         return result;
       } catch (error) {
         const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        console.error(`${subjectOf(request)} failed: ${singleLine(reason)}`);
+        log(request, "failed", reason, performance.now() - start);
         throw error;
       }
     };
@@ -96,14 +102,8 @@ function nameIn({ params }: Request): string | undefined {
   return typeof name === "string" ? name : undefined;
 }
 
-function subjectOf(request: Request): string {
-  const name = nameIn(request);
-  return name === undefined ? request.method : singleLine(`${request.method} ${name}`);
-}
-
-/** Returns a string in which control characters are escaped, so that it stays on its line of a log. */
-function singleLine(text: string): string {
-  return native().NativeLogs.singleLine(text);
+function log(request: Request, stage: string, text?: string, milliseconds?: number): void {
+  (request.ctx as CallContext).logRequest(stage, request.method, nameIn(request), text, milliseconds);
 }
 
 /** Returns the error of a rejected request: one that the model reads for a tool, else a JSON-RPC error. */

@@ -41,6 +41,11 @@ class Call:
         """
         Closes the response stream; the client reconnects for the answer, after `retry` seconds if given.
         """
+    def describe_request(self, /, stage: str, method: str, named: str | None, text: str | None, after: SupportsFloat | SupportsIndex) -> tuple[str, str, dict]:
+        """
+        Returns the event that ready-made middleware logs: its logger, its text and its fields. `text` are the params or the error, as
+        far as they are to be logged; `after` is in seconds.
+        """
     def end_round(self, /, blocks: bool) -> None:
         """
         Ends a round: all current questions have been asked. `blocks`: a thread waits for the answers.

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from . import _native
-from ._call.log import log
+from ._call.log import log_request
 from ._server.middleware import Request
 from .errors import ProtocolError, ToolError
 
@@ -16,20 +16,14 @@ __all__ = ["Logging", "Next", "RateLimit", "Request", "ResponseLimit", "Timing"]
 Next = Callable[[Request], Awaitable[Any]]
 
 
-def _info(text: str, *args: object) -> None:
-    import logging
-
-    log(logging.INFO, text, *args)
-
-
 def _name(request: Request) -> str | None:
     name = request.params.get("name") or request.params.get("uri")
     return None if name is None else str(name)
 
 
-def _subject(request: Request) -> str:
-    name = _name(request)
-    return _native.single_line(f"{request.method} {name}") if name else request.method
+def _log(request: Request, stage: str, text: str | None = None, start: float | None = None) -> None:
+    after = 0 if start is None else time.perf_counter() - start
+    log_request(request.ctx._call, stage, request.method, _name(request), text, after)
 
 
 def _error(code: int | None, message: str) -> ToolError | ProtocolError:
@@ -37,7 +31,8 @@ def _error(code: int | None, message: str) -> ToolError | ProtocolError:
 
 
 class Timing:
-    """Logs to the logger "gudgeon" how many milliseconds each request took.
+    """Logs how long each request took: the event `request.timed` of the logger "gudgeon.request" at level INFO, with
+    `mcp_method`, `mcp_duration_ms` and others as attributes of the record.
 
     >>> from gudgeon import Server, middleware
     >>> app = Server("shelf")
@@ -49,26 +44,29 @@ class Timing:
         try:
             return await next(request)
         finally:
-            _info("%s took %.1f ms", _subject(request), (time.perf_counter() - start) * 1e3)
+            _log(request, "timed", start=start)
 
 
 class Logging:
-    """Logs to the logger "gudgeon" each request and its outcome; with `params=True` (default False) its params as
-    well.
+    """Logs each request and its outcome: the events `request.received` and `request.done` of the logger
+    "gudgeon.request" at level INFO, with `mcp_outcome` and others as attributes of the record.
+
+    Args:
+        params: Whether the text has the params as well, up to 16 KiB of them. Default False.
     """
 
     def __init__(self, *, params: bool = False) -> None:
         self.params = params
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        params = f" {dict(request.params)!r}" if self.params else ""
-        _info("%s%s", _subject(request), params)
+        start = time.perf_counter()
+        _log(request, "received", repr(dict(request.params)) if self.params else None)
         try:
             result = await next(request)
         except BaseException as error:
-            _info("%s failed: %s: %s", _subject(request), type(error).__name__, _native.single_line(str(error)))
+            _log(request, "failed", f"{type(error).__name__}: {error}", start)
             raise
-        _info("%s is done", _subject(request))
+        _log(request, "done", start=start)
         return result
 
 

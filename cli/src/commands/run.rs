@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Serve over HTTP instead of stdio; port 0 chooses a free port
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = http::DEFAULT_URL)]
     http: Option<String>,
-    /// Write the log of a server made with Gudgeon to standard error in this format; the default is that of GUDGEON_LOG_FORMAT, else text
+    /// Write the log of a server made with Gudgeon to standard error in this format [default: `GUDGEON_LOG_FORMAT`, or text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
     /// Change to this folder first, in which modules are found

@@ -24,7 +24,13 @@ use tracing::{
 
 pub use crate::driver::stderr::has_room;
 pub use crate::log_text::{is_invisible, single_line};
-use crate::{clock, driver::stderr::dropped_message, log_text::beginning};
+use crate::{
+    clock,
+    driver::stderr::dropped_message,
+    log_events::{self, RequestStage},
+    log_text::beginning,
+    session::server::CallContext,
+};
 
 /// The number of events that wait at most; the newest are dropped and counted.
 const MAX_WAITING: usize = 1_000;
@@ -61,6 +67,33 @@ impl LogEvent {
             })
             .collect();
         format!("{} ({})", self.message, fields.join(", "))
+    }
+}
+
+/// Returns the event that ready-made middleware logs at a stage of a request: "received", "done", "failed" or "timed". `text` are
+/// the params or the error, as far as they are to be logged, and `after` is the time since the request came.
+pub fn request_event(
+    stage: &str,
+    method: &str,
+    named: Option<&str>,
+    text: Option<&str>,
+    after: Duration,
+    context: Option<&CallContext>,
+) -> LogEvent {
+    let stage = match stage {
+        "received" => RequestStage::Received(text),
+        "done" => RequestStage::Done(after),
+        "failed" => RequestStage::Failed(after, text.unwrap_or_default()),
+        _ => RequestStage::Timed(after),
+    };
+    let facts = context.map(CallContext::log_facts).unwrap_or_default();
+    let event = log_events::LogEvent::for_request(stage, method, named, facts);
+    let declaration = event.declaration();
+    LogEvent {
+        level: declaration.level,
+        logger: logger(declaration.target).unwrap_or_default(),
+        message: event.to_string(),
+        fields: event.fields(),
     }
 }
 

@@ -215,7 +215,7 @@ impl PeerSession {
                     }
                 }
                 Output::Subscribed(uris) => pump.engine.subscribed(uris),
-                Output::Log(event) => self.log(pump, *event),
+                Output::Log(key, event) => self.log_about(pump, key, *event),
                 Output::Notified { key, method, params, mut context } => {
                     self.add_http_context(pump, &mut context);
                     self.notify(pump, key, &method, params, context);
@@ -386,6 +386,17 @@ impl PeerSession {
             ..handler
         };
         self.log(pump, LogEvent::new(EventKind::CallCut, detail).because(reason).with(facts));
+    }
+
+    /// Logs an event of the peer; about this request, if it is about one.
+    #[cold]
+    fn log_about(&self, pump: &mut Pump<'_>, key: Option<InboundKey>, mut event: LogEvent) {
+        if let Some(message) = key.and_then(|key| self.requests.get(&key)) {
+            let handler = pump.engine.handler_facts(message.call);
+            event.facts.component = handler.and_then(|handler| handler.component);
+            event.facts.duration = Some(pump.now.saturating_duration_since(message.begun));
+        }
+        self.log(pump, event);
     }
 
     /// Logs an event of the peer, with what is known of the peer.

@@ -103,10 +103,20 @@ events! {
     CallTimedOut: "call.timed_out", "gudgeon::call", INFO,
         [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
     /// A client cancelled a request.
-    CallCancelled: "call.cancelled", "gudgeon::call", DEBUG, [request_id, session, client, principal, remote];
+    CallCancelled: "call.cancelled", "gudgeon::call", DEBUG,
+        [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
     /// A handler was stopped because its client left or the server stopped.
     CallCut: "call.cut", "gudgeon::call", DEBUG,
         [reason, tool, prompt, resource, session, client, principal, remote, duration_ms];
+    /// The middleware `Logging` saw a request. The text has its params if the middleware is to log them.
+    RequestReceived: "request.received", "gudgeon::request", INFO,
+        [method, request_id, tool, prompt, resource, session, client, principal, remote];
+    /// The middleware `Logging` saw the outcome of a request, `ok` or `error`.
+    RequestDone: "request.done", "gudgeon::request", INFO,
+        [outcome, method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+    /// The middleware `Timing` measured a request.
+    RequestTimed: "request.timed", "gudgeon::request", INFO,
+        [method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
     /// Something in the server's own code or configuration is wrong.
     ServerProblem: "server.problem", "gudgeon", ERROR, [];
     /// A server listens at an address.

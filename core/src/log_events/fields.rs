@@ -20,6 +20,8 @@ pub(super) struct FieldValues {
     pub(super) reason: Option<&'static str>,
     pub(super) limit: Option<&'static str>,
     pub(super) status: Option<u64>,
+    pub(super) outcome: Option<&'static str>,
+    pub(super) method: Option<String>,
     pub(super) request_id: Option<String>,
     pub(super) session: Option<String>,
     pub(super) client: Option<String>,
@@ -49,11 +51,14 @@ impl LogEvent {
         };
         let reason = Some(self.reason).filter(|reason| !reason.is_empty());
         let is_limit = matches!(self.kind, EventKind::HttpOverloaded | EventKind::SessionEvicted);
+        let is_outcome = self.kind == EventKind::RequestDone;
         let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let text = |text: &Option<String>| text.as_deref().map(|text| name(text).into_owned());
         FieldValues {
-            reason: reason.filter(|_| !is_limit),
+            reason: reason.filter(|_| !is_limit && !is_outcome),
             limit: reason.filter(|_| is_limit),
+            outcome: reason.filter(|_| is_outcome),
+            method: text(&facts.method),
             status: facts.status.map(u64::from),
             request_id: facts.request_id.as_ref().map(request_id),
             session: facts.session.as_deref().map(digest),
@@ -98,6 +103,8 @@ impl FieldValues {
             "reason" => self.reason.map(Value::from),
             "limit" => self.limit.map(Value::from),
             "status" => self.status.map(Value::from),
+            "outcome" => self.outcome.map(Value::from),
+            "method" => text(&self.method),
             "request_id" => text(&self.request_id),
             "session" => text(&self.session),
             "client" => text(&self.client),

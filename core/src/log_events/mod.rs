@@ -9,6 +9,7 @@ mod json_line;
 #[cfg(feature = "bindings")]
 mod page;
 mod rejection;
+mod request;
 
 use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc, time::Duration};
 
@@ -19,6 +20,7 @@ pub use self::page::page;
 pub use self::{
     catalogue::{Declaration, EventKind},
     json_line::{LOG_FORMAT, json_line},
+    request::RequestStage,
 };
 use crate::{
     error::ComponentName,
@@ -43,6 +45,7 @@ pub struct LogEvent {
 /// The circumstances of an event, as far as they are known.
 #[derive(Clone, Debug, Default)]
 pub struct EventFacts {
+    pub(crate) method: Option<String>,
     pub(crate) request_id: Option<Id>,
     /// The id of the session. Its digest is logged.
     pub(crate) session: Option<Arc<str>>,
@@ -101,6 +104,14 @@ impl LogEvent {
         matches!(self.kind, EventKind::CallFailed | EventKind::ServerProblem)
     }
 
+    /// Returns whether it is an event of the ready-made middleware, whose text has its limits.
+    fn is_of_middleware(&self) -> bool {
+        matches!(
+            self.kind,
+            EventKind::RequestReceived | EventKind::RequestDone | EventKind::RequestTimed
+        )
+    }
+
     /// Returns the text of a report to the host, or the part of another event's sentence that only it has.
     pub fn detail(&self) -> &str {
         &self.detail
@@ -118,7 +129,7 @@ impl LogEvent {
 impl fmt::Display for LogEvent {
     /// Writes the sentence of the event, on one line unless it is a report with a traceback.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_for_host() {
+        if self.is_for_host() || self.is_of_middleware() {
             return f.write_str(&self.detail);
         }
         let detail = single_line(beginning(&self.detail, MAX_DETAIL));
@@ -156,7 +167,10 @@ impl fmt::Display for LogEvent {
                 Some(component) => write!(f, "stopped {}: {detail}", component.for_log()),
                 None => write!(f, "stopped a handler: {detail}"),
             },
-            EventKind::CallFailed
+            EventKind::RequestReceived
+            | EventKind::RequestDone
+            | EventKind::RequestTimed
+            | EventKind::CallFailed
             | EventKind::CallTimedOut
             | EventKind::CallCancelled
             | EventKind::WorkerEnded

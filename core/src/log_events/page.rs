@@ -4,7 +4,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
-use super::{EventFacts, EventKind, LogEvent};
+use super::{EventFacts, EventKind, LogEvent, RequestStage};
 use crate::{
     error::ComponentName,
     protocol::{Id, Principal},
@@ -66,6 +66,8 @@ impl EventKind {
             ..EventFacts::default()
         };
         let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let request =
+            |stage, caller| LogEvent::for_request(stage, "tools/call", Some("open"), caller);
         let (reason, detail, facts) = match self {
             Self::HttpRefused => (
                 "host",
@@ -101,8 +103,13 @@ impl EventKind {
             Self::CallCancelled => (
                 "",
                 "request 3 was cancelled by its client: \"too slow\"",
-                EventFacts { component: None, ..call },
+                EventFacts { duration: seconds(1), ..call },
             ),
+            Self::RequestReceived => return request(RequestStage::Received(None), call),
+            Self::RequestDone => return request(RequestStage::Done(Duration::from_secs(1)), call),
+            Self::RequestTimed => {
+                return request(RequestStage::Timed(Duration::from_secs(1)), call);
+            }
             Self::CallCut => (
                 "client_left",
                 "its client left",

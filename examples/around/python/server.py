@@ -105,7 +105,7 @@ async def say_grace(request: Request, next: Next) -> Any:
     return await next(request)
 
 
-app.middleware(Timing())  # to the log "gudgeon"
+app.middleware(Timing())  # to the logger "gudgeon.request"
 app.middleware(RateLimit(0.01, burst=2, by="server"), on="prompts/get")
 
 

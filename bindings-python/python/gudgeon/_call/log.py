@@ -35,6 +35,25 @@ def report(text: str, error: BaseException | None = None, fields: dict[str, Any]
         log_later(40, "gudgeon", text if error is None else f"{text}\n{traceback_of(error)}", fields)
 
 
+def log_request(
+    call: Any, stage: str, method: str, named: str | None, text: str | None = None, after: float = 0
+) -> None:
+    """Logs what ready-made middleware tells of a request.
+
+    Args:
+        stage: "received", "done", "failed" or "timed".
+        named: The name or URI in the params.
+        text: The params or the error, as far as they are to be logged.
+        after: Seconds since the request came.
+    """
+    import logging
+
+    name, line, fields = call.describe_request(stage, method, named, text, after)
+    logger = logging.getLogger(name)
+    if logger.isEnabledFor(20) and not _log_now(len(line), lambda: logger.info("%s", line, extra=_extra(fields))):
+        log_later(20, name, line, fields)
+
+
 def log(level: int, text: str, *args: Any) -> None:
     """Logs a line, if `logging` was imported. `args` are put into the text, as `logging` does."""
     logging = loaded("logging")
@@ -92,9 +111,13 @@ def _log_now(length: int, log: Callable[[], None]) -> bool:
         if not stderr_has_room():
             return False
         log()
-        return True
+    except Exception as error:
+        # A handler of the log that raises does not take the call with it.
+        if sys.stderr is not None:
+            print(f"gudgeon: the log failed\n{traceback_of(error)}", file=sys.stderr)
     finally:
         _turn.release()
+    return True
 
 
 def _has_room(logger: Any, waits: bool) -> bool:

@@ -8,14 +8,16 @@ use super::{Next, Request};
 pub use crate::router::limits::CountedBy;
 use crate::{
     clock,
-    log_text::single_line,
-    router::limits::{Caller, RateLimit, ResponseLimit, describe},
-    server::{ToolError, handler::BoxFuture},
+    log_events::{LogEvent, RequestStage},
+    log_limit::LeftOut,
+    router::limits::{Caller, RateLimit, ResponseLimit},
+    server::{Context, ToolError, handler::BoxFuture},
+    session::server::CallContext,
 };
 
 type Answering = BoxFuture<Result<Value, ToolError>>;
 
-/// Logs the duration of each request in milliseconds with `tracing`.
+/// Logs the duration of each request with `tracing`, as the event `request.timed` at level info with fields.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -24,15 +26,16 @@ type Answering = BoxFuture<Result<Value, ToolError>>;
 pub fn timing() -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     |request: Request, next: Next| -> Answering {
         Box::pin(async move {
-            let (subject, start) = (subject(&request), clock::now());
+            let (logged, start) = (Logged::new(&request), clock::now());
             let result = next.run(request).await;
-            tracing::info!("{subject} took {:.1} ms", clock::since(start).as_secs_f64() * 1e3);
+            logged.write(RequestStage::Timed(clock::since(start)));
             result
         })
     }
 }
 
-/// Logs each request and its outcome with `tracing`; with `params`, the params as well.
+/// Logs each request and its outcome with `tracing`, as the events `request.received` and `request.done` at level info with
+/// fields; with `params`, the text has the params as well, up to 16 KiB of them.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -41,18 +44,14 @@ pub fn timing() -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
 pub fn logging(params: bool) -> impl Fn(Request, Next) -> Answering + Send + Sync + 'static {
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {
-            let subject = subject(&request);
-            if params {
-                tracing::info!("{subject} {}", single_line(&request.params.to_string()));
-            } else {
-                tracing::info!("{subject}");
-            }
+            let (logged, start) = (Logged::new(&request), clock::now());
+            let shown = params.then(|| request.params.to_string());
+            logged.write(RequestStage::Received(shown.as_deref()));
             let result = next.run(request).await;
+            let after = clock::since(start);
             match &result {
-                Ok(_) => tracing::info!("{subject} is done"),
-                Err(error) => {
-                    tracing::info!("{subject} failed: {}", single_line(&error.to_string()));
-                }
+                Ok(_) => logged.write(RequestStage::Done(after)),
+                Err(error) => logged.write(RequestStage::Failed(after, &error.to_string())),
             }
             result
         })
@@ -128,6 +127,25 @@ pub fn response_limit(
     }
 }
 
-fn subject(request: &Request) -> String {
-    describe(&request.method, request.subject())
+/// A request as the log names it.
+struct Logged {
+    method: String,
+    subject: Option<String>,
+    context: Context,
+}
+
+impl Logged {
+    fn new(request: &Request) -> Self {
+        Self {
+            method: request.method.clone(),
+            subject: request.subject().map(ToOwned::to_owned),
+            context: request.context.clone(),
+        }
+    }
+
+    fn write(&self, stage: RequestStage<'_>) {
+        let facts = self.context.with_request(CallContext::log_facts);
+        let event = LogEvent::for_request(stage, &self.method, self.subject.as_deref(), facts);
+        event.write(LeftOut::default());
+    }
 }

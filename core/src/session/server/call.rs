@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::{
     error::Fault,
+    log_events::EventFacts,
     protocol::{ClientKey, Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
     session::{
         InboundKey,
@@ -80,6 +81,19 @@ impl CallContext {
     /// Returns the client that the call is counted for, if it is known.
     pub(crate) fn client_key(&self) -> Option<ClientKey> {
         ClientKey::new(self.principal.as_deref(), self.remote)
+    }
+
+    /// Returns the facts of the call for the log.
+    #[doc(hidden)] // For the language bindings.
+    pub fn log_facts(&self) -> EventFacts {
+        EventFacts {
+            request_id: self.request_id.clone(),
+            session: self.http.as_ref().and_then(|http| http.session_id.clone()),
+            client: self.client.name(),
+            principal: self.principal.clone(),
+            remote: self.remote,
+            ..EventFacts::default()
+        }
     }
 
     /// Returns the tables of the call's revision or dialect.

@@ -108,8 +108,8 @@ pub enum Output {
     Notified { key: InboundKey, method: MethodName, params: Raw, context: CallContext },
     /// The peer subscribed to these resources.
     Subscribed(Vec<String>),
-    /// An event for the log, with the circumstances that the session knows.
-    Log(Box<LogEvent>),
+    /// An event for the log, with the circumstances that the session knows; about this request, if it is about one.
+    Log(Option<InboundKey>, Box<LogEvent>),
 }
 
 /// A frame to write, and its topic, which selects the stream if a peer has several.

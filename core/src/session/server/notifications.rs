@@ -26,7 +26,9 @@ impl ServerSession {
             MethodName::Standard(Method::Cancelled) => {
                 let id = params.get("requestId").and_then(|id| Id::parse(id.get()));
                 if let Some((call, inbound)) = id.as_ref().and_then(|id| self.pending.cancel(id)) {
-                    self.outputs.extend(id.map(|id| cancelled(id, &inbound.client, params)));
+                    let event = id.map(|id| cancelled(id, &inbound.client, params));
+                    self.outputs
+                        .extend(event.map(|event| Output::Log(Some(call), Box::new(event))));
                     self.subscriptions.forget(call);
                     self.withdraw(call);
                     self.outputs.push_back(Output::Cancel(call));
@@ -49,7 +51,7 @@ impl ServerSession {
 }
 
 /// Returns the event of a cancellation, with the reason if there is one (Cancellation, "Implementation Notes").
-fn cancelled(id: Id, client: &ClientIdentity, params: &Params<'_>) -> Output {
+fn cancelled(id: Id, client: &ClientIdentity, params: &Params<'_>) -> LogEvent {
     let mut text = format!("request {id} was cancelled by its client");
     let reason = params.get("reason").and_then(|reason| serde_json::from_str(reason.get()).ok());
     if let Some(reason) = reason {
@@ -59,5 +61,5 @@ fn cancelled(id: Id, client: &ClientIdentity, params: &Params<'_>) -> Output {
         let _ = write!(text, ": {shown:?}");
     }
     let facts = EventFacts { request_id: Some(id), client: client.name(), ..EventFacts::default() };
-    Output::Log(Box::new(LogEvent::new(EventKind::CallCancelled, text).with(facts)))
+    LogEvent::new(EventKind::CallCancelled, text).with(facts)
 }

@@ -27,7 +27,7 @@ impl ServerSession {
                     inbound.method.as_str(),
                     number(step.progress),
                 );
-                self.outputs.push_back(Output::Log(Box::new(LogEvent::problem(report))));
+                self.outputs.push_back(Output::Log(None, Box::new(LogEvent::problem(report))));
             }
             return;
         }
