@@ -14,13 +14,14 @@ use super::{
     Endpoint, ExchangeId, ExchangeOwner,
     delivery::with_session_id,
     events,
+    logging::Reason,
     process_message::ProcessMessage,
     reply,
     requests::{HttpRequest, too_many},
     sessions::{Session, is_standalone},
     stored::Awaiting,
     stored_events::{self, StoredEvent},
-    streams::{TOO_OLD, exchange},
+    streams::{exchange, too_old},
 };
 use crate::{
     framing::sse,
@@ -104,7 +105,7 @@ impl Endpoint {
             Some((stream, event, stored_events::log(&session.id, stream)?))
         });
         let Some((stream, event, log)) = found else {
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, TOO_OLD);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &too_old());
         };
         let followed = &mut self.followed;
         if session.listening(None) + followed.count(&session.id) >= self.config.max_streams
@@ -159,9 +160,14 @@ impl Endpoint {
                     return self.replace_standalone(now, *request, followed, is_known, events);
                 }
                 if !is_known {
-                    return self.refuse_request(*request, StatusCode::BAD_REQUEST, TOO_OLD);
+                    return self.refuse_request(*request, StatusCode::BAD_REQUEST, &too_old());
                 }
+                let is_over =
+                    events.iter().any(|event| event.is_last && event.number < followed.next);
                 self.open_followed(now, *request, &followed.session);
+                if is_over {
+                    return self.end(id);
+                }
                 self.followed.0.insert(id, followed);
                 self.send_stored(now, id, events);
             }
@@ -286,7 +292,7 @@ impl Endpoint {
     pub(super) fn end_followed(&mut self) {
         for (id, followed) in std::mem::take(&mut self.followed.0) {
             match followed.stage {
-                Stage::Opening(request) => self.refuse_for_now(*request, AWAY),
+                Stage::Opening(request) => self.refuse_for_now(*request, &away()),
                 Stage::Checking | Stage::Open => self.end(id),
             }
         }
@@ -300,6 +306,12 @@ impl Endpoint {
     /// Begins the answer to a GET.
     fn open_followed(&mut self, now: Instant, request: HttpRequest, session: &str) {
         let (id, expires) = (request.exchange, request.expires);
+        if let Some(session) =
+            self.sessions.number_of(session).and_then(|number| self.sessions.take(number))
+        {
+            self.log_stream_opened(&session, &request.facts);
+            self.sessions.put(session);
+        }
         let mut exchange = exchange(now, request, ExchangeOwner::Followed);
         let headers = with_session_id(reply::stream_head(), session);
         let first = sse::KEEP_ALIVE.to_vec();
@@ -357,7 +369,7 @@ impl Endpoint {
         events: Vec<StoredEvent>,
     ) {
         let Some(number) = self.sessions.number_of(&followed.session) else {
-            return self.refuse_for_now(request, AWAY);
+            return self.refuse_for_now(request, &away());
         };
         let Some(mut session) = self.sessions.take(number) else { return };
         let id = request.exchange;
@@ -391,7 +403,7 @@ impl Endpoint {
             Stage::Opening(request) if is_standalone(followed.stream) => {
                 self.replace_standalone(now, *request, followed, false, Vec::new());
             }
-            Stage::Opening(request) => self.refuse_for_now(*request, AWAY),
+            Stage::Opening(request) => self.refuse_for_now(*request, &away()),
             // The client resumes it again, perhaps elsewhere.
             Stage::Checking => self.end(id),
             Stage::Open => drop(self.followed.0.insert(id, followed)),
@@ -403,6 +415,10 @@ impl Endpoint {
         sse::event(&mut bytes, event, frame.as_bytes());
         self.write(now, id, bytes, false);
     }
+}
+
+fn away() -> Reason {
+    Reason::new("store", AWAY)
 }
 
 fn read(events: Vec<(u64, Vec<u8>)>) -> Vec<StoredEvent> {

@@ -22,8 +22,6 @@ use crate::{
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
-pub(super) const TOO_OLD: &str =
-    "Last-Event-ID was never issued in this session, or is too old to go on from";
 
 impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, request: HttpRequest) {
@@ -214,8 +212,7 @@ impl Endpoint {
             return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
         }
         let Ok((stream, missed)) = session.log().replay(event) else {
-            let reason = Reason::new("resumption", TOO_OLD);
-            return self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
+            return self.refuse_request(request, StatusCode::BAD_REQUEST, &too_old());
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
@@ -280,6 +277,12 @@ impl Endpoint {
         let reason = Reason::new("no_session", message);
         self.refuse_request(request, StatusCode::BAD_REQUEST, &reason);
     }
+}
+
+/// Returns the reason for which a stream can't be resumed after an event.
+pub(super) fn too_old() -> Reason {
+    let message = "Last-Event-ID was never issued in this session, or is too old to go on from";
+    Reason::new("resumption", message)
 }
 
 pub(super) fn exchange(now: Instant, request: HttpRequest, owner: ExchangeOwner) -> Exchange {

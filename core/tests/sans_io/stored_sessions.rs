@@ -296,8 +296,8 @@ fn subscriptions_and_the_log_level_outlive_their_process() {
     let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
     for (method, params) in [
         ("resources/subscribe", json!({"uri": "fixture://about"})),
-        ("resources/subscribe", json!({"uri": "fixture://gone"})),
-        ("resources/unsubscribe", json!({"uri": "fixture://gone"})),
+        ("resources/subscribe", json!({"uri": "fixture://bytes"})),
+        ("resources/unsubscribe", json!({"uri": "fixture://bytes"})),
         ("logging/setLevel", json!({"level": "error"})),
     ] {
         let request = Request::of_session(&session, &message(method, params));
@@ -312,7 +312,7 @@ fn subscriptions_and_the_log_level_outlive_their_process() {
     };
     assert_eq!(updates(&replicas), ["fixture://about"], "it may have changed in the meantime");
     replicas.at(0, |process| process.handle(EndpointInput::Updated("fixture://about")));
-    replicas.at(0, |process| process.handle(EndpointInput::Updated("fixture://gone")));
+    replicas.at(0, |process| process.handle(EndpointInput::Updated("fixture://bytes")));
     assert_eq!(updates(&replicas), ["fixture://about", "fixture://about"]);
     let call = replicas.at(2, |process| process.call(&session, 1, "wait"));
     replicas.at(2, |process| {

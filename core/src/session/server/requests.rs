@@ -130,7 +130,8 @@ impl ServerSession {
         match request {
             Request::Ping => Some(Response::Raw(wire::pong(wire))),
             Request::SetLevel { level } => {
-                self.handshake.set_level(*level);
+                // A level can be set in every session.
+                let _ = self.apply(Some(SessionChange::Level(*level)));
                 Some(Response::Empty)
             }
             _ => None,
