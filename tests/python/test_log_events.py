@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from eventually import eventually as eventually_in
-from gudgeon import Server, SyncClient
+from gudgeon import McpError, Server, SyncClient
 from gudgeon.middleware import Logging, Timing
 
 pytestmark = pytest.mark.io
@@ -59,12 +59,17 @@ async def test_a_refused_request_is_a_record_with_fields(caplog):
 
 def test_middleware_logs_events_with_fields(caplog):
     app = Server("shelf")
-    app.tool(lambda title: f"open {title}", name="open")
+
+    @app.tool
+    def open(title: str) -> str:
+        return f"open {title}"
+
     app.middleware(Timing())
     app.middleware(Logging(params=True), on="tools/call")
     with caplog.at_level(logging.INFO, "gudgeon"), SyncClient(app) as client:
         client.call_tool("open", {"title": "x"})
-        client.call_tool("nil", raise_on_error=False)
+        with pytest.raises(McpError):
+            client.call_tool("nil")
     received, failed = named(caplog.records, "request.received")
     assert (received.name, received.levelno, received.mcp_tool) == ("gudgeon.request", logging.INFO, "open")
     assert received.getMessage().startswith("tools/call open {") and "'title': 'x'" in received.getMessage()
