@@ -12,7 +12,7 @@ PROGRAMS := conformance-client conformance-server demo-client docsearch hostile 
 	outage-client outage-server
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium \
+.PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium proxies \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
 	bench-memory bench-scale bench-victim bench-auth bench-upstream \
 	coldstart update-counts \
@@ -60,7 +60,7 @@ dev: $(VENV)/.stamp node_modules/.stamp ## both bindings with the profile `dev`,
 	@npm run --silent build:ts
 	@npm run --silent build:examples
 
-setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp $(SCHEMA_SUITE)/.stamp chromium ## the virtual environment, the npm packages, and a browser
+setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp $(SCHEMA_SUITE)/.stamp chromium proxies ## the virtual environment, the npm packages, a browser, and proxies
 
 $(VENV)/.stamp: tests/requirements.txt tests/requirements-uv.txt
 	@echo "set-up: Python packages into $(VENV)"
@@ -87,9 +87,12 @@ $(SCHEMA_SUITE)/.stamp: tests/schema_suite.py
 	@$(PYTHON) tests/schema_suite.py
 	@touch $@
 
-# Without one, the tests that need it are skipped, with the reason.
+# Without one of these, the tests that need it are skipped, with the reason.
 chromium:
 	@$(PYTHON) tests/e2e_sign_in/chromium.py
+
+proxies:
+	@$(PYTHON) tests/debian/proxy_programs.py
 
 # With the package that asks for all features, what `make build` compiled is not compiled again.
 build-bench: build
