@@ -1,9 +1,8 @@
 """Runs each test against every server and mount, or, with `only`, against some of them."""
 
-import subprocess
-
 import pytest
 import servers
+from certificates import make_certificate
 
 
 def pytest_addoption(parser):
@@ -85,24 +84,7 @@ def start(kind):
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
     """The paths of a certificate for this machine, and of its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    made = folder / "cert.pem", folder / "key.pem"
-    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-    ]
-    command += ["-subj", "/CN=localhost", "-addext", names, "-out", made[0], "-keyout", made[1]]
-    subprocess.run(command, check=True, capture_output=True)
-    return [str(path) for path in made]
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(params=["modern", "legacy"])

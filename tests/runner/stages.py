@@ -146,6 +146,7 @@ TESTS = [
     Stage("outage", script("outage/run.py"), Suite("outage"), real=True),
     Stage("command", [*PYTEST_PARALLEL, "tests/cli"], Pytest(), real=True),
     Stage("inspector", [*PYTEST_PARALLEL, "tests/inspector"], Pytest(), real=True),
+    Stage("production", [*PYTEST, "tests/production"], Pytest(), needs=WITH_PEERS, real=True),
     Stage("sign-in", [*PYTEST, "tests/e2e_sign_in"], Pytest(), real=True),
     Stage("markdown", [*PYTEST_PARALLEL, "tests/markdown"], Pytest(), real=True),
     Stage("hostile", script("hostile/run.py"), Suite("hostile"), real=True),
