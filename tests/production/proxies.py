@@ -25,7 +25,7 @@ from snippets import SNIPPETS
 from eventually import eventually
 
 # The address of a server behind the proxy, behind the words that introduce it.
-BACKEND = re.compile(r"(?<=server )(?:\w+ )?(?:\d+\.){3}\d+:\d+\b")
+BACKEND = re.compile(r"(?<=server )(?:[\w-]+ )?(?:\d+\.){3}\d+:\d+\b")
 HOST = "shelf.example.com"
 
 
@@ -172,13 +172,21 @@ class HAProxy(Proxy):
 
 
 def with_backends(text: str, replicas: list[Replica]) -> str:
-    """Returns a configuration with the addresses of these servers; it has to have room for each of them."""
-    addresses = [f"127.0.0.1:{replica.port}" for replica in replicas]
+    """Returns a configuration with the addresses of these servers. Its last server stands for further ones."""
+    lines = [line for line in text.splitlines(keepends=True) if BACKEND.search(line)]
+    assert len(lines) <= len(replicas), text
+    for number in range(len(lines), len(replicas)):
+        text = text.replace(lines[-1], lines[-1] + re.sub(r"server [a-z]+ ", f"server number-{number} ", lines[-1]), 1)
+    addresses = iter(replicas)
 
     def backend(found: re.Match[str]) -> str:
         name, _, _ = found[0].rpartition(" ")
-        return f"{name} {addresses.pop(0)}".strip()
+        return f"{name} 127.0.0.1:{next(addresses).port}".strip()
 
-    text = BACKEND.sub(backend, text)
-    assert not addresses, f"the configuration has too few servers:\n{text}"
-    return text
+    return BACKEND.sub(backend, text)
+
+
+def without_tls(text: str) -> str:
+    """Returns a configuration for clients that trust no certificate of the tests."""
+    text = re.sub(r"^ *ssl_certificate.*\n", "", text, flags=re.M)
+    return re.sub(r"(listen \d+) ssl;", r"\1;", re.sub(r"(bind :\d+) ssl crt \S+", r"\1", text))

@@ -46,13 +46,15 @@ def echo(text: str) -> str:
 async def order(number: int, ctx: Context) -> str:
     """Does something that must not happen twice, and asks a question."""
     await ctx.step("reserve", append, "ledger", str(number))
-    answer = await ctx.elicit(f"How many of {number}?", int)
-    return f"{answer} of {number}"
+    # The question that clients of the interoperability tests answer.
+    more = await ctx.elicit("Another book (1)?", bool)
+    return f"{number}: {'more' if more else 'enough'}"
 
 
 @app.tool
 async def held(name: str, ctx: Context) -> str:
     """Reports progress, and waits until the test has created a file."""
+    append(f"{name}.started", REPLICA)
     ctx.progress(1, 2)
     while not (FOLDER / name).exists():
         await asyncio.sleep(0.01)

@@ -84,6 +84,18 @@ class Replica:
         self.process.wait()
         self._reader.join()
 
+    def restart(self) -> None:
+        """Kills the process and starts another one, after its peers have noticed."""
+        self.kill()
+        eventually(lambda: not self._has_connections())
+        self.start()
+
+    def _has_connections(self) -> bool:
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        remote, state = 2, 3
+        time_wait, port = "06", f":{self.port:04X}"
+        return any(words[remote].endswith(port) and words[state] != time_wait for words in lines)
+
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
