@@ -14,12 +14,16 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sticky: needs a proxy that gives all requests of a session to one server")
+    config.addinivalue_line("markers", "several: needs several servers")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs each test with each configuration, or, with `sticky`, with some of them."""
-    needs_sticky = metafunc.definition.get_closest_marker("sticky")
-    chosen = [found for found in CONFIGURATIONS if found.is_sticky or not needs_sticky]
+    """Runs each test with each configuration, or with those that its marks name."""
+    chosen = CONFIGURATIONS
+    if metafunc.definition.get_closest_marker("sticky"):
+        chosen = [found for found in chosen if found.is_sticky]
+    if metafunc.definition.get_closest_marker("several"):
+        chosen = [found for found in chosen if found.replicas > 1]
     for name in {"site", "protected_site"} & set(metafunc.fixturenames):
         metafunc.parametrize(name, chosen, indirect=True, scope="module", ids=str)
 

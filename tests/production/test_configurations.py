@@ -28,6 +28,18 @@ def test_calls_reach_every_server_and_those_of_a_session_one_if_routing_is_stick
         assert answered == {replica.name for replica in site.replicas}
 
 
+@pytest.mark.several
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_calls_succeed_while_a_server_is_away(site: Site, revision: str) -> None:
+    for away in site.replicas:
+        with client_of(site, revision) as client:
+            client.call_tool("replica")
+            away.kill()
+            answered = {client.call_tool("replica").text for _ in range(8)}
+            assert answered == {replica.name for replica in site.replicas if replica is not away}
+        away.start()
+
+
 def test_a_body_of_3_mib_passes_and_one_above_the_limit_is_refused(site: Site) -> None:
     with client_of(site, "2026-07-28") as client:
         text = "x" * (3 << 20)
