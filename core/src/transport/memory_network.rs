@@ -59,6 +59,11 @@ impl MemoryListener {
             None => std::future::pending().await,
         }
     }
+
+    /// Returns the next connection if one waits.
+    pub fn next_waiting(&mut self) -> Option<DuplexStream> {
+        self.arrivals.get_mut().try_recv().ok()
+    }
 }
 
 impl Drop for MemoryListener {

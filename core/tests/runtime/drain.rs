@@ -1,12 +1,14 @@
 //! The drain of a server that listens: it goes on while `ready` says that it ends.
 
+#[cfg(unix)]
+use std::io::{Read, Write as _};
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{Listening, Server, transport::memory_network};
 use tokio::{
     io::AsyncWriteExt,
-    task::JoinHandle,
-    time::{Instant, sleep, timeout},
+    task::{JoinHandle, spawn_blocking},
+    time::{Instant, advance, sleep, timeout},
 };
 
 use crate::{
@@ -33,6 +35,31 @@ async fn shut_down(listening: &Arc<Listening>) -> JoinHandle<()> {
         tokio::task::yield_now().await;
     }
     ended
+}
+
+#[cfg(unix)]
+fn unix_address() -> String {
+    let file = std::env::temp_dir().join(format!("gudgeon-drain-{}", std::process::id()));
+    format!("http+unix:{}", file.display())
+}
+
+/// Connects and sends a call, without waiting for the server.
+#[cfg(unix)]
+fn system_connection(url: &str) -> Box<dyn Read + Send> {
+    let request = call("one", 1);
+    match url.strip_prefix("http+unix:") {
+        Some(path) => {
+            let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            Box::new(stream)
+        }
+        None => {
+            let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            Box::new(stream)
+        }
+    }
 }
 
 fn is_last(response: &str) -> bool {
@@ -100,6 +127,52 @@ async fn a_request_that_is_on_its_way_when_the_drain_ends_is_answered() {
         assert!(last.starts_with("HTTP/1.1 200") && is_last(&last), "{sent}: {last}");
     }
     ended.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_wait_to_be_accepted_when_the_drain_ends_are_served() {
+    let listening = draining().await;
+    let ended = shut_down(&listening).await;
+    // The drain is over before the server gets to run again.
+    let mut streams: Vec<_> = (0..20).map(|_| connect(&listening)).collect();
+    for stream in &mut streams {
+        stream.write_all(call("one", 1).as_bytes()).await.unwrap();
+    }
+    advance(DELAY).await;
+    for stream in &mut streams {
+        let last = read_all(stream).await;
+        assert!(last.starts_with("HTTP/1.1 200") && is_last(&last), "{last}");
+    }
+    ended.await.unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_closing_socket_serves_who_waits_in_the_queue_of_the_system() {
+    for address in ["http://127.0.0.1:0/mcp", &unix_address()] {
+        let server = Server::new("s")
+            .tool("one", || async { 1 })
+            .options(|options| options.http.drain_delay = Duration::from_millis(1));
+        let listening = Arc::new(server.listen(address).await.unwrap());
+        let ending = Arc::clone(&listening);
+        let ended = tokio::spawn(async move { ending.shut_down().await });
+        // The task has begun the drain. Nothing but this function runs until the connections have come, and the drain is over.
+        tokio::task::yield_now().await;
+        let over = std::time::Instant::now() + Duration::from_millis(20);
+        let streams: Vec<_> = (0..20).map(|_| system_connection(listening.url())).collect();
+        while std::time::Instant::now() < over {
+            std::thread::yield_now();
+        }
+        for mut stream in streams {
+            let answer = spawn_blocking(move || {
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).map(|_| answer)
+            });
+            let last = answer.await.unwrap().unwrap();
+            assert!(last.starts_with("HTTP/1.1 200") && is_last(&last), "{address}: {last}");
+        }
+        ended.await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,7 +25,11 @@ use tokio::{
 };
 
 pub use self::{address::Address, options::ListenOptions};
-use self::{address::ListenAddress, proxied::Proxied, socket::Socket};
+use self::{
+    address::ListenAddress,
+    proxied::Proxied,
+    socket::{Accepted, BACKLOG, Socket},
+};
 #[cfg(unix)]
 use super::process_group::ProcessGroup;
 use super::{
@@ -330,35 +334,16 @@ async fn accept(
     is_proxied: bool,
 ) {
     let mut stage = stages.clone();
-    let (mut logged, mut refusal_logged) = (None, None);
+    let lingers = !peers.linger.is_zero();
+    let mut acceptor = Acceptor { peers, stages, held, is_proxied, refusal_logged: None };
+    let mut logged = None;
     loop {
         let accepted = tokio::select! {
-            () = reached(&mut stage, Stage::Closing) => return,
+            () = reached(&mut stage, Stage::Closing) => break,
             accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok(stream) => {
-                let peer = stream.peer();
-                let mut place = Holding::new(
-                    &peers.endpoint.ledgers().connections,
-                    ClientKey::new(None, peer.address()),
-                );
-                if !place.set(1) {
-                    if is_due(&mut refusal_logged) {
-                        tracing::warn!(
-                            "closing new connections of a client that has too many; the maximum is three quarters of the \
-                             process's limit of open files"
-                        );
-                    }
-                    continue;
-                }
-                let open = Open { held: held.clone(), place };
-                let (peers, stages, stream) = (Arc::clone(&peers), stages.clone(), stream.boxed());
-                match is_proxied {
-                    true => serve_proxied(peers, stream, peer, stages, open),
-                    false => serve(peers, stream, peer, stages, open),
-                }
-            }
+            Ok(stream) => acceptor.start(stream),
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
             Err(error) => {
@@ -367,6 +352,47 @@ async fn accept(
                 }
                 sleep(NO_ROOM).await;
             }
+        }
+    }
+    // After a drain, those that have come are served as the others that have a request on its way.
+    if lingers && let Ok(waiting) = socket.into_waiting() {
+        for stream in waiting.take(BACKLOG.into()).flatten() {
+            acceptor.start(stream);
+        }
+    }
+}
+
+/// Starts the tasks of accepted connections.
+struct Acceptor {
+    peers: Arc<Peers>,
+    stages: watch::Receiver<Stage>,
+    held: mpsc::Sender<()>,
+    is_proxied: bool,
+    refusal_logged: Option<Instant>,
+}
+
+impl Acceptor {
+    fn start(&mut self, stream: Accepted) {
+        let peer = stream.peer();
+        let mut place = Holding::new(
+            &self.peers.endpoint.ledgers().connections,
+            ClientKey::new(None, peer.address()),
+        );
+        if !place.set(1) {
+            if is_due(&mut self.refusal_logged) {
+                tracing::warn!(
+                    "closing new connections of a client that has too many; the maximum is three quarters of the process's \
+                     limit of open files"
+                );
+            }
+            return;
+        }
+        let open = Open { held: self.held.clone(), place };
+        let (peers, stages, stream) =
+            (Arc::clone(&self.peers), self.stages.clone(), stream.boxed());
+        match self.is_proxied {
+            true => serve_proxied(peers, stream, peer, stages, open),
+            false => serve(peers, stream, peer, stages, open),
         }
     }
 }

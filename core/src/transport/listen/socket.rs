@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The maximum number of connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
+pub(super) const BACKLOG: u16 = 1024;
 
 /// A bound socket.
 #[derive(Debug)]
@@ -158,13 +158,70 @@ impl Socket {
     }
 }
 
+/// The connections in the queue of a socket that is about to close.
+///
+/// The system is asked itself: tokio does not know of a connection before it has waited for events again, and closing a socket
+/// resets those in its queue, also where a request was sent already.
+pub(super) struct Waiting(Queue);
+
+enum Queue {
+    Tcp(std::net::TcpListener),
+    #[cfg(unix)]
+    Unix {
+        listener: std::os::unix::net::UnixListener,
+        _file: Removed,
+    },
+    #[cfg(feature = "simulation")]
+    Memory(MemoryListener),
+}
+
+impl Socket {
+    /// Stops accepting. The socket closes when the returned value is dropped.
+    pub(super) fn into_waiting(self) -> io::Result<Waiting> {
+        Ok(Waiting(match self {
+            Self::Tcp(listener) => Queue::Tcp(listener.into_std()?),
+            #[cfg(unix)]
+            Self::Unix { listener, _file } => Queue::Unix { listener: listener.into_std()?, _file },
+            #[cfg(feature = "simulation")]
+            Self::Memory(listener) => Queue::Memory(listener),
+        }))
+    }
+}
+
+impl Iterator for Waiting {
+    type Item = io::Result<Accepted>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let accepted = match &mut self.0 {
+            Queue::Tcp(listener) => listener.accept().and_then(|(stream, remote)| {
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                Ok(Accepted::Tcp(TcpStream::from_std(stream)?, remote.ip()))
+            }),
+            #[cfg(unix)]
+            Queue::Unix { listener, .. } => listener.accept().and_then(|(stream, _)| {
+                stream.set_nonblocking(true)?;
+                UnixStream::from_std(stream).map(Accepted::Unix)
+            }),
+            #[cfg(feature = "simulation")]
+            Queue::Memory(listener) => {
+                return listener.next_waiting().map(Accepted::Memory).map(Ok);
+            }
+        };
+        match accepted {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            accepted => Some(accepted),
+        }
+    }
+}
+
 /// Listens at a socket that only this user may connect to, whatever the umask. Before it listens nobody can connect.
 #[cfg(unix)]
 fn listen_privately(path: &Path) -> io::Result<UnixListener> {
     let socket = UnixSocket::new_stream()?;
     socket.bind(path)?;
     let listening = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-        .and_then(|()| socket.listen(BACKLOG));
+        .and_then(|()| socket.listen(BACKLOG.into()));
     if listening.is_err() {
         let _ = std::fs::remove_file(path);
     }
@@ -195,7 +252,7 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
         #[cfg(unix)]
         socket.set_reuseport(true)?;
         socket.set_reuseaddr(true)?;
-        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG.into())) {
             Ok(listener) => return Ok(listener),
             Err(error) => refused = error,
         }
