@@ -40,8 +40,13 @@ struct Entry {
     question: Option<QuestionDigest>,
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     answer: Option<Raw>,
-    /// The result of a step.
-    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    /// The result of a step, which may be null.
+    #[serde(
+        rename = "s",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
     step: Option<Raw>,
     /// The number of invalid answers so far.
     #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
@@ -378,6 +383,11 @@ impl From<Entry> for Held {
         let is_asked = AtomicBool::new(false);
         Self { key, question, is_asked, answer, checked, step, tries, problem: OnceLock::new() }
     }
+}
+
+/// Reads a member that is there: null is a result, and not the absence of one.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
+    Raw::deserialize(deserializer).map(Some)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

@@ -388,6 +388,16 @@ fn a_question_travels_as_the_revision_has_it() {
 }
 
 #[test]
+fn a_step_without_a_result_was_done_as_well() {
+    let mut journal = Journal::default();
+    journal.done("sent", to_raw(&json!(null)));
+    let opened: Journal = serde_json::from_str(&serde_json::to_string(&journal).unwrap()).unwrap();
+    let again = Answers::new(None, opened);
+    assert_eq!(value(&again.step("sent").unwrap()), json!(null));
+    assert!(again.step("other").is_none());
+}
+
+#[test]
 fn a_question_that_changed_leaves_behind_what_came_after_it() {
     let one = question("one", Method::Elicit, FORM);
     let two = question("two", Method::ListRoots, "{}");
