@@ -6,11 +6,9 @@ use serde_json::{Map, Value};
 
 #[cfg(feature = "http")]
 use super::HttpOptions;
-#[cfg(all(feature = "auth", feature = "http"))]
+#[cfg(feature = "http")]
 use super::Store;
 use super::{Server, handler::Components, serve::Limits};
-#[cfg(feature = "http")]
-use crate::http::EndpointConfig;
 use crate::{
     driver::{shows_errors, state_keys},
     error::Error,
@@ -19,6 +17,8 @@ use crate::{
     router::{RoundLimits, ServerFacts},
     schema::SchemaProfile,
 };
+#[cfg(feature = "http")]
+use crate::{http::EndpointConfig, store::SharedStore, stores::OwnStore};
 
 /// The options of a server, for [`Server::options`].
 #[derive(Clone)]
@@ -86,9 +86,12 @@ pub struct ServerOptions {
     /// The maximum time that a handler waits for answers in any revision: then it is stopped, and its call fails before
     /// 2026-07-28 or is replayed when the answer arrives. Default: 5 min.
     pub suspended_ttl: Duration,
-    /// The store of state that servers share: used `DPoP` proofs (RFC 9449, section 11.1). Servers behind one address need the
-    /// same. Default: none, and each process remembers its own.
-    #[cfg(all(feature = "auth", feature = "http"))]
+    /// The store of what outlives a process and what the servers of one address share: events of streams that clients resume,
+    /// changes of lists and resources, answers and cancellations for another process, subscriptions and log levels of sessions,
+    /// and used `DPoP` proofs (RFC 9449, section 11.1). They need the same store, [`name`](Server::new) and
+    /// [`request_state_keys`](Self::request_state_keys), with which all of it is sealed. Default: none, and each process has its
+    /// own.
+    #[cfg(feature = "http")]
     pub store: Option<Arc<dyn Store>>,
     /// The options of HTTP.
     #[cfg(feature = "http")]
@@ -114,7 +117,7 @@ impl Default for ServerOptions {
             state_ttl: facts.rounds.state_ttl,
             suspended_limit: facts.rounds.suspended_limit,
             suspended_ttl: facts.rounds.suspended_ttl,
-            #[cfg(all(feature = "auth", feature = "http"))]
+            #[cfg(feature = "http")]
             store: None,
             #[cfg(feature = "http")]
             http: HttpOptions::default(),
@@ -162,10 +165,14 @@ impl ServerOptions {
     /// Returns the options of an endpoint: those of the address, changed by these.
     #[cfg(feature = "http")]
     pub(super) fn endpoint(&self, address: EndpointConfig) -> EndpointConfig {
-        let config = self.http.endpoint(address);
-        #[cfg(feature = "auth")]
-        if let (Some(auth), Some(store)) = (&config.auth, &self.store) {
-            auth.set_store(Arc::new(crate::stores::OwnStore(Arc::clone(store))));
+        let mut config = self.http.endpoint(address);
+        if let Some(store) = &self.store {
+            let store = SharedStore(Arc::new(OwnStore(Arc::clone(store))));
+            #[cfg(feature = "auth")]
+            if let Some(auth) = &config.auth {
+                auth.set_store(Arc::clone(&store.0));
+            }
+            config.store = Some(store);
         }
         config
     }

@@ -64,6 +64,7 @@ mod server_results;
 mod server_running;
 #[cfg(unix)]
 mod server_signals;
+mod shared_store;
 mod server_state;
 mod server_store;
 mod server_logs;
