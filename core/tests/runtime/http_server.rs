@@ -19,7 +19,7 @@ use crate::support::memory;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-fn message(method: &str, params: &str, id: u32) -> String {
+pub(crate) fn message(method: &str, params: &str, id: u32) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{META}}}}}"#)
 }
 
@@ -33,7 +33,7 @@ fn post(method: &str, name: &str, body: &str) -> String {
     )
 }
 
-fn calling(tool: &str, id: u32) -> String {
+pub(crate) fn calling(tool: &str, id: u32) -> String {
     message("tools/call", &format!(r#""name":"{tool}","arguments":{{}},"#), id)
 }
 

@@ -42,6 +42,7 @@ mod drain;
 mod forms;
 mod half_closed;
 mod health;
+mod http2;
 mod http_server;
 mod test_server;
 #[cfg(unix)]

@@ -86,7 +86,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    fn log(&self) -> MutexGuard<'_, LogLimit> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, LogLimit> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -449,7 +449,11 @@ fn serve(
             let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(boxed(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
-                    http::serve(peers, Box::new(stream), peer, stage).await;
+                    if tls::is_http2(&stream) {
+                        Box::pin(http::serve_http2(peers, Box::new(stream), peer, stage)).await;
+                    } else {
+                        http::serve(peers, Box::new(stream), peer, stage).await;
+                    }
                 }
                 drop(open);
             }));

@@ -6,9 +6,17 @@ use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::error::Error;
+
+/// The name of HTTP/2 in the handshake.
+const HTTP2: &[u8] = b"h2";
+
+/// Returns whether the client of this connection has chosen HTTP/2.
+pub(super) fn is_http2<S>(stream: &TlsStream<S>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(HTTP2)
+}
 
 /// Reads the certificate chain and its key, both PEM.
 pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
@@ -29,7 +37,7 @@ pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
         .map_err(|error| {
             unusable("key", key, &format!("it does not match {}: {error}", chain.display()))
         })?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

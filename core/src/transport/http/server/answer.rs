@@ -23,7 +23,7 @@ const MAX_UNREAD: usize = 4 * 1024 * 1024;
 /// The queue between the endpoint, which fills it, and hyper, which empties it.
 pub(super) struct ResponseQueue {
     queued: Mutex<Queued>,
-    /// The watch of the connection; `None` if another server owns the connection.
+    /// The watch of the connection, or of the stream of HTTP/2; `None` if another server owns the connection.
     watch: Option<Arc<Watch>>,
 }
 

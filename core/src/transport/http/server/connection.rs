@@ -49,7 +49,7 @@ pub(crate) fn serve_requests(
     limits: HeadLimits,
     respond: impl Fn(Request<Incoming>) -> Answered + Send + Sync + 'static,
 ) -> http1::Connection<Io, Responder> {
-    let io = HyperIo::new(Watched { stream, watch: Arc::clone(watch) });
+    let io = HyperIo::new(Watched::new(stream, watch));
     http1::Builder::new()
         .max_buf_size(limits.buffer)
         .max_header_size(limits.head)

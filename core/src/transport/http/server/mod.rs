@@ -1,8 +1,11 @@
-//! The HTTP/1.1 server: hyper moves the bytes, the endpoint handles the requests.
+//! The HTTP server: hyper moves the bytes, the endpoint handles the requests. A connection begins as one of HTTP/1.1, unless TLS
+//! has agreed upon HTTP/2.
 
 mod answer;
 mod body;
 mod connection;
+mod http2;
+mod preface;
 mod stream;
 mod watch;
 
@@ -31,6 +34,7 @@ use self::answer::{Awaited, ResponseQueue};
 use self::watch::Watched;
 pub(crate) use self::{
     connection::{Answered, HeadLimits, serve_requests},
+    http2::serve as serve_http2,
     watch::Watch,
 };
 #[cfg(feature = "auth")]
@@ -83,12 +87,11 @@ pub(crate) async fn serve(
         let mut linger: Option<Pin<Box<Sleep>>> = None;
         loop {
             let reached = tokio::select! {
-                ended = &mut serving => {
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "a connection broke");
-                    }
-                    return;
-                }
+                ended = &mut serving => match ended {
+                    Err(error) if error.is_parse_version_h2() => break,
+                    Err(error) => return tracing::debug!(%error, "a connection broke"),
+                    Ok(()) => return,
+                },
                 () = connection.was_detached.notified() => break,
                 () = expired.as_mut() => return,
                 changed = stage.changed() => changed.map_or(Stage::Closed, |()| *stage.borrow()),
@@ -107,14 +110,17 @@ pub(crate) async fn serve(
             }
         }
     }
-    let Some(answer) = connection.lock().take() else { return };
-    let Parts {
-        io,
-        #[cfg(feature = "websocket")]
-        read_buf,
-        ..
-    } = serving.into_parts();
+    let answer = connection.lock().take();
+    let Parts { io, read_buf, .. } = serving.into_parts();
     let io = io.into_inner();
+    let Some(answer) = answer else {
+        // Not between two requests, where a proxy could have passed it on from somebody else.
+        if io.preface.is_complete() {
+            let stream = preface::unread(read_buf, io.stream);
+            Box::pin(serve_http2(peers, stream, peer, stage)).await;
+        }
+        return;
+    };
     // Kept out of the connection's future, to keep that small.
     match answer.status() {
         #[cfg(feature = "websocket")]
@@ -123,7 +129,6 @@ pub(crate) async fn serve(
             Box::pin(switch(peers, io, client, answer, read_buf, stage)).await;
         }
         _ => {
-            #[cfg(feature = "websocket")]
             drop(read_buf);
             Box::pin(stream::write(io, answer, &connection.watch, &mut stage)).await;
         }
@@ -182,10 +187,7 @@ async fn exchange(
     #[cfg(feature = "auth")]
     let mut request = request;
     #[cfg(feature = "auth")]
-    if peers.endpoint.auth().is_some() {
-        let arrival = peers.endpoint.admission().arrival(peers.port);
-        request.extensions_mut().insert(arrival);
-    }
+    note_arrival(peers, &mut request);
     // Otherwise hyper holds a part of an earlier response, or of `100 Continue`.
     let may_keep = request.version() == Version::HTTP_11
         && !request.headers().contains_key(header::EXPECT)
@@ -233,10 +235,20 @@ async fn exchange(
         }
         false => request,
     };
-    let answer = answer(&peers.endpoint, Some(connection), peers.timeouts, request).await;
+    let from = Requester { peer: connection.peer, watch: &connection.watch };
+    let answer = answer(&peers.endpoint, Some(from), peers.timeouts, request).await;
     match may_keep && answer.body().is_subscription() {
         true => connection.detach(answer).await,
         false => last_while_draining(peers, answer),
+    }
+}
+
+/// Adds where the request arrived, for the URL of the server.
+#[cfg(feature = "auth")]
+fn note_arrival(peers: &Peers, request: &mut Request<Incoming>) {
+    if peers.endpoint.auth().is_some() {
+        let arrival = peers.endpoint.admission().arrival(peers.port);
+        request.extensions_mut().insert(arrival);
     }
 }
 
@@ -265,16 +277,24 @@ async fn switch(
     }
 }
 
-/// Handles a request, with any HTTP server. `connection`: the connection, if it is our own.
+/// The other side of a connection of our own.
+#[derive(Clone, Copy)]
+pub(crate) struct Requester<'a> {
+    peer: Peer,
+    /// The watch of the connection, or of the stream of HTTP/2.
+    watch: &'a Arc<Watch>,
+}
+
+/// Handles a request, with any HTTP server. `from`: its sender, if the connection is our own.
 pub(crate) async fn answer<B: Body>(
     endpoint: &Arc<HostedEndpoint>,
-    connection: Option<&Http1Connection>,
+    from: Option<Requester<'_>>,
     timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
     let (mut head, body) = request.into_parts();
-    let peer = match connection {
-        Some(connection) => Some(connection.peer),
+    let peer = match from {
+        Some(from) => Some(from.peer),
         None => head.extensions.get().map(|address: &SocketAddr| Peer::Address(address.ip())),
     };
     let remote = endpoint.admission().client_address(&mut head, peer);
@@ -287,7 +307,7 @@ pub(crate) async fn answer<B: Body>(
         Ok(head) => head,
         Err(refusal) => {
             body::discard(body, endpoint.admission().max_body(), waits_for_leave).await;
-            connection.inspect(|connection| connection.watch.idle());
+            from.inspect(|from| from.watch.idle());
             return AnswerBody::response(refusal);
         }
     };
@@ -296,7 +316,7 @@ pub(crate) async fn answer<B: Body>(
         && let Err(refused) = authenticate_request(Some(auth), &mut head).await
     {
         body::discard(body, head.max_body(), waits_for_leave).await;
-        connection.inspect(|connection| connection.watch.idle());
+        from.inspect(|from| from.watch.idle());
         return AnswerBody::response(head.refuse(&refused));
     }
     let (ledgers, client) = (endpoint.ledgers(), head.client_key());
@@ -305,14 +325,13 @@ pub(crate) async fn answer<B: Body>(
     let body = match body::read(body, limit, timeouts, waits_for_leave, &mut unfinished).await {
         Ok(body) => body,
         Err(refused) => {
-            connection.inspect(|connection| connection.watch.idle());
+            from.inspect(|from| from.watch.idle());
             return AnswerBody::response(head.refuse(&refused));
         }
     };
     let is_subscription = head.is_subscription();
     let unread = Holding::new(&ledgers.unread, client);
-    let queue =
-        ResponseQueue::new(connection.map(|connection| Arc::clone(&connection.watch)), unread);
+    let queue = ResponseQueue::new(from.map(|from| Arc::clone(from.watch)), unread);
     let is_large = body.len() > LARGE;
     let handler = Arc::clone(endpoint);
     let handle = move || {

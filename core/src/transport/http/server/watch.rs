@@ -13,6 +13,7 @@ use tokio::{
     sync::Notify,
 };
 
+use super::preface::Preface;
 use crate::{clock, transport::timeouts::Timeouts};
 
 /// The activity of a connection.
@@ -27,6 +28,8 @@ pub(crate) struct Watch {
 struct State {
     phase: Phase,
     since: Instant,
+    /// The open streams of an HTTP/2 connection.
+    streams: usize,
     /// The time since which the peer leaves data unread, and the bytes that it has read since.
     stuck: Option<(Instant, usize)>,
 }
@@ -38,11 +41,13 @@ enum Phase {
     Head,
     /// A request is being read or answered.
     Busy,
+    /// An HTTP/2 connection has no open stream. What arrives may be a ping.
+    Quiet,
 }
 
 impl Watch {
     pub(crate) fn new(timeouts: Timeouts) -> Arc<Self> {
-        let state = State { phase: Phase::Idle, since: clock::now(), stuck: None };
+        let state = State { phase: Phase::Idle, since: clock::now(), streams: 0, stuck: None };
         Arc::new(Self { timeouts, state: Mutex::new(state), cut: Notify::new() })
     }
 
@@ -56,6 +61,30 @@ impl Watch {
         let mut state = self.lock();
         state.phase = Phase::Idle;
         state.since = clock::now();
+    }
+
+    /// Records that the connection is one of HTTP/2.
+    pub(super) fn has_streams(&self) {
+        let mut state = self.lock();
+        state.phase = Phase::Quiet;
+        state.since = clock::now();
+    }
+
+    /// Records that a stream of an HTTP/2 connection has begun.
+    pub(super) fn stream_began(&self) {
+        let mut state = self.lock();
+        state.streams += 1;
+        state.phase = Phase::Busy;
+    }
+
+    /// Records that a stream of an HTTP/2 connection has ended.
+    pub(super) fn stream_ended(&self) {
+        let mut state = self.lock();
+        state.streams -= 1;
+        if state.streams == 0 {
+            state.phase = Phase::Quiet;
+            state.since = clock::now();
+        }
     }
 
     /// Returns whether a request is being read or answered.
@@ -100,7 +129,7 @@ impl Watch {
         let state = self.lock();
         let unread = state.stuck.map(|(since, taken)| since + self.timeouts.for_bytes(taken));
         let unsent = match state.phase {
-            Phase::Idle => Some(state.since + self.timeouts.idle),
+            Phase::Idle | Phase::Quiet => Some(state.since + self.timeouts.idle),
             Phase::Head => Some(state.since + self.timeouts.header),
             Phase::Busy => None,
         };
@@ -115,7 +144,8 @@ impl Watch {
         }
     }
 
-    fn wrote(&self, offered: usize, taken: usize) {
+    /// Records how many of the bytes that the peer is offered it has taken.
+    pub(super) fn wrote(&self, offered: usize, taken: usize) {
         let mut state = self.lock();
         if taken >= offered {
             state.stuck = None;
@@ -134,6 +164,13 @@ impl Watch {
 pub(crate) struct Watched<S> {
     pub(super) stream: S,
     pub(super) watch: Arc<Watch>,
+    pub(super) preface: Preface,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, watch: &Arc<Watch>) -> Self {
+        Self { stream, watch: Arc::clone(watch), preface: Preface::default() }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
@@ -143,9 +180,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            self.watch.read();
+        let this = &mut *self;
+        let stream = Pin::new(&mut this.stream);
+        let polled = match this.preface.is_decided() {
+            true => stream.poll_read(context, buffer),
+            false => this.preface.poll_read(stream, context, buffer),
+        };
+        if buffer.filled().len() > before || this.preface.is_begun() {
+            this.watch.read();
         }
         polled
     }
