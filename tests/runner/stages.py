@@ -43,6 +43,8 @@ WARNINGS = ["--deny", "warnings"]
 NO_UNIX_SOCKETS = ["--cfg", "no_unix_sockets", *WARNINGS]
 PYTEST = [BIN / "pytest", "-q"]
 PYTEST_PARALLEL = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
+# Tests that share servers stay together.
+PYTEST_BY_FILE = [*PYTEST, "--numprocesses", "3", "--dist", "loadfile"]
 # A test that waits forever fails, by name, after 10 minutes.
 NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3", "--test-timeout=600000"]
 
@@ -146,7 +148,7 @@ TESTS = [
     Stage("outage", script("outage/run.py"), Suite("outage"), real=True),
     Stage("command", [*PYTEST_PARALLEL, "tests/cli"], Pytest(), real=True),
     Stage("inspector", [*PYTEST_PARALLEL, "tests/inspector"], Pytest(), real=True),
-    Stage("production", [*PYTEST, "tests/production"], Pytest(), needs=WITH_PEERS, real=True),
+    Stage("production", [*PYTEST_BY_FILE, "tests/production"], Pytest(), needs=WITH_PEERS, real=True),
     Stage("sign-in", [*PYTEST, "tests/e2e_sign_in"], Pytest(), real=True),
     Stage("markdown", [*PYTEST_PARALLEL, "tests/markdown"], Pytest(), real=True),
     Stage("hostile", script("hostile/run.py"), Suite("hostile"), real=True),
