@@ -28,8 +28,10 @@ def verify(token: str, request: RequestInfo) -> Principal:
 
 
 # No token of the issuer comes; with it, the server has metadata.
-auth = {"auth": ["https://login.example.com", verify]} if options.pop("with_auth", False) else {}
-app = Server("shelf", **auth)
+of_server = {"auth": ["https://login.example.com", verify]} if options.pop("with_auth", False) else {}
+if "store" in options:
+    of_server["store"] = options.pop("store")
+app = Server("shelf", **of_server)
 
 
 @app.tool
