@@ -22,7 +22,7 @@ ENDS_WITHIN = 60  # seconds
 
 
 class Outcome(NamedTuple):
-    """What became of a call: a result, or an error with its name."""
+    """The end of a call: a result, or an error with its name."""
 
     number: int
     got: str | None = None

@@ -1,4 +1,4 @@
-"""What a server does through each proxy that the documentation configures."""
+"""Calls, questions, streams and addresses through each proxy that the documentation configures."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the pages about production say about each other: paths, ports, periods and limits."""
+"""The pages about production agree with each other: paths, ports, periods and limits."""
 
 import ast
 import os

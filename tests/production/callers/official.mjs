@@ -12,7 +12,7 @@ const CHANGES = 12;
 const PATIENCE = 300;
 const [url, era, seconds] = process.argv.slice(2);
 const options = { timeout: Number(seconds) * 1000 };
-/** What is called for each change. */
+/** The functions that are called for each change. */
 const notified = new Set();
 
 class ToolFailed extends Error {

@@ -13,7 +13,7 @@ from mcp_types import ElicitResult
 class Caller:
     def __init__(self, client: Client, era: str) -> None:
         self.client, self.era = client, era
-        # What is called for each change of a legacy subscription.
+        # The functions that are called for each change of a legacy subscription.
         self.notified: set[Callable[[], None]] = set()
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: Callable[[float], None] | None) -> str:
