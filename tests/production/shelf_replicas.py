@@ -111,6 +111,21 @@ class Replica:
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
 
+class UnixReplica(Replica):
+    """A server process at a Unix socket in its folder."""
+
+    def __init__(self, folder: Path, **options: object) -> None:
+        self.path = folder / "shelf.sock"
+        super().__init__(folder, **options)
+
+    def command(self) -> list[object]:
+        return [sys.executable, HERE / "server.py", f"http+unix:{self.path}", json.dumps(self.options)]
+
+    def listens(self) -> bool:
+        assert self.process.poll() is None, "".join(self.stderr)
+        return self.path.is_socket()
+
+
 @contextlib.contextmanager
 def running(number: int, folder: Path, **options: object):
     """Starts replicas; at the end those that still run must end well."""

@@ -20,6 +20,7 @@ from proxies import Nginx, block, without_tls
 from redis_server import Redis
 from shelf_replicas import running
 
+# The stores of the replicas: "none", or "redis", which is restarted twice, empty.
 STORES = ["none"]
 SEED = 36
 CALLS = int(os.environ.get("GUDGEON_CHAOS", "2000"))
@@ -98,7 +99,9 @@ class Chaos:
         found = []
         for number, outcome in sorted(self.outcomes.items()):
             caller, kind = self.planned[number]
-            told = {"told"} if self.has_store else {"told", "not told"}
+            # Official clients do not open a subscription of 2026-07-28 again whose server was killed.
+            is_lossy = not self.has_store or (caller.startswith("official") and caller.endswith("auto"))
+            told = {"told", "not told"} if is_lossy else {"told"}
             expected = EXPECTED[kind](number) if kind in EXPECTED else told
             if outcome.error:
                 is_right = outcome.error in ERRORS[caller.rpartition(" ")[0]]
