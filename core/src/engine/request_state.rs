@@ -54,6 +54,15 @@ pub struct Sealed {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct RoundId(pub [u8; 16]);
 
+impl RoundId {
+    /// Returns the number of the process in which the handler waits.
+    pub(super) fn process(&self) -> u64 {
+        let mut number = [0; 8];
+        number.copy_from_slice(&self.0[..8]);
+        u64::from_le_bytes(number)
+    }
+}
+
 /// The content of a state that a client sent back.
 #[derive(Clone, Debug)]
 pub struct Opened {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     error::{Fault, option_name},
-    protocol::{Question, Response},
+    protocol::{Principal, Question, Request, Response},
     router::{Job, Reply, Resolution, RoundLimits},
     session::{asking::Journal, server::CallContext},
 };
@@ -127,6 +127,38 @@ impl Engine {
         let state = State::Joined(Box::new(Joined { leader, kind }));
         self.calls.put(origin, context.weight, None, state);
         Some(CallEvent::Nothing)
+    }
+
+    /// Returns the number of the process in which the handler waits that a request brings answers to.
+    pub(crate) fn process_of_round(
+        &self,
+        now: Instant,
+        request: &Request,
+        principal: Option<&Principal>,
+    ) -> Option<u64> {
+        self.round_of(now, request, principal).map(|round| round.process())
+    }
+
+    /// Returns whether the handler that a request brings answers to waits here, or runs with them.
+    pub(crate) fn has_round(
+        &self,
+        now: Instant,
+        request: &Request,
+        principal: Option<&Principal>,
+    ) -> bool {
+        let round = self.round_of(now, request, principal);
+        round.is_some_and(|round| self.rounds.call(round).is_some())
+    }
+
+    fn round_of(
+        &self,
+        now: Instant,
+        request: &Request,
+        principal: Option<&Principal>,
+    ) -> Option<RoundId> {
+        let inputs = request.inputs().filter(|inputs| inputs.state.is_some())?;
+        let binding = Binding::from_request(request, principal)?;
+        self.sealing.open(now, &binding, inputs, &self.limits()).ok()?.round
     }
 
     /// Answers this call with the handler's questions and suspends the handler until the answers arrive. `blocks`: it holds

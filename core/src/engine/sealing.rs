@@ -10,9 +10,7 @@ use super::{
     sealed_store::SealedStore,
     test_mode::TestMode,
 };
-use crate::{
-    protocol::Inputs, router::RoundLimits, session::asking::Journal, store::StoreEngine,
-};
+use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal, store::StoreEngine};
 
 /// The start of a service: what sans-IO code can't read by itself.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +89,11 @@ impl Sealing {
         u64::from_le_bytes(number)
     }
 
-    /// Returns a unique name that can't be guessed.
+    /// Returns a unique name that can't be guessed, and that begins with the number of this process.
     pub(crate) fn round(&mut self) -> RoundId {
-        RoundId(self.fresh("round"))
+        let mut round: [u8; 16] = self.fresh("round");
+        round[..8].copy_from_slice(&self.process().to_le_bytes());
+        RoundId(round)
     }
 
     fn fresh<const N: usize>(&mut self, purpose: &str) -> [u8; N] {

@@ -36,6 +36,8 @@ pub struct AdmittedHead {
 pub struct AdmittedRequest<'a> {
     pub(super) head: RequestHead,
     pub(super) content: Content<'a>,
+    /// The body, as sent.
+    pub(super) body: &'a [u8],
 }
 
 /// The facts in the head of a request.
@@ -208,7 +210,7 @@ impl AdmittedHead {
                 return Err(head.refuse(StatusCode::NOT_FOUND, Reason::new("path", NOWHERE)).0);
             }
         };
-        Ok(Box::new(AdmittedRequest { head, content }))
+        Ok(Box::new(AdmittedRequest { head, content, body }))
     }
 }
 

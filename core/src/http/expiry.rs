@@ -117,6 +117,7 @@ impl Endpoint {
             ExchangeOwner::Modern(_)
             | ExchangeOwner::Stream { .. }
             | ExchangeOwner::Followed
+            | ExchangeOwner::HandedOver
             | ExchangeOwner::Route(_) => (),
         }
     }

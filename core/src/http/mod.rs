@@ -19,6 +19,7 @@ mod expiry;
 mod followed;
 mod forwarded;
 mod guard;
+mod handed_over;
 mod lifted;
 mod logging;
 mod opening;
@@ -35,6 +36,7 @@ mod sealed_id;
 mod session_changes;
 mod session_shares;
 mod sessions;
+mod shared_exchange;
 mod stored;
 mod stored_events;
 mod streams;
@@ -65,8 +67,8 @@ pub use self::{
     admitted::{AdmittedHead, AdmittedRequest},
 };
 use self::{
-    expiry::Expiry, followed::FollowedStreams, opening::AbsentSessions, reply::Accepts,
-    sessions::Sessions, stored::Stored,
+    expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
+    reply::Accepts, sessions::Sessions, stored::Stored,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -213,6 +215,7 @@ pub struct Endpoint {
     is_shared: bool,
     stored: Stored,
     followed: FollowedStreams,
+    handed_over: HandedOver,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -245,6 +248,8 @@ enum ExchangeOwner {
     LegacySse { session: u64 },
     /// A stream of a session that began in another process.
     Followed,
+    /// A request that another process handles.
+    HandedOver,
     /// The call of a route's handler.
     Route(CallId),
 }
@@ -270,6 +275,7 @@ impl Endpoint {
             is_shared: false,
             stored: Stored::default(),
             followed: FollowedStreams::default(),
+            handed_over: HandedOver::default(),
         }
     }
 
@@ -358,8 +364,11 @@ impl Endpoint {
     }
 
     pub fn poll(&mut self) -> Option<EndpointOutput> {
-        if let Some(output) = self.outputs.pop_front() {
-            return Some(output);
+        while let Some(output) = self.outputs.pop_front() {
+            let output = self.output_for_driver(output);
+            if output.is_some() {
+                return output;
+            }
         }
         let effect = self.engine.next_effect().map(EndpointOutput::Effect);
         effect.or_else(|| Some(EndpointOutput::Compute(Box::new(self.engine.next_computation()?))))

@@ -74,6 +74,23 @@ impl Endpoint {
             ProcessMessage::Event { session, stream, event, frame, is_last } => {
                 self.pass_event(now, (&session, stream), event, frame, is_last);
             }
+            ProcessMessage::Offer { to, from, request } => {
+                if to == self.engine.process() {
+                    self.take_over(now, from, *request);
+                }
+            }
+            ProcessMessage::Taken { from, is_here } => self.note_taken(now, from, is_here),
+            ProcessMessage::Ask { to, from } => {
+                if to == self.engine.process() {
+                    self.confirm_taken(from);
+                }
+            }
+            ProcessMessage::Left { to, from } => {
+                if to == self.engine.process() {
+                    self.leave_taken(now, from);
+                }
+            }
+            ProcessMessage::Part { to, number, part } => self.pass_part(now, to, number, part),
             ProcessMessage::Sent { session, sender } => {
                 if sender.process == self.engine.process()
                     && let Some(number) = self.sessions.number_of(&session)

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Endpoint;
+use super::{
+    Endpoint,
+    shared_exchange::{SharedPart, SharedRequest},
+};
 use crate::{
     http::EndpointOutput,
     protocol::{ErrorObject, Raw, json},
@@ -38,6 +41,16 @@ pub(super) enum ProcessMessage {
     Follow { session: String, stream: u64, is_new: bool },
     /// This process has the stream, and sends its events.
     Followed { session: String, stream: u64 },
+    /// A request for a process in which the handler waits whose questions it answers.
+    Offer { to: u64, from: Sender, request: Box<SharedRequest> },
+    /// The request of this sender is handled here, or it is not.
+    Taken { from: Sender, is_here: bool },
+    /// Asks whether the request of this sender is still handled.
+    Ask { to: u64, from: Sender },
+    /// The client of this sender's request has left.
+    Left { to: u64, from: Sender },
+    /// A part of the answer to a request of this sender.
+    Part { to: Sender, number: u64, part: SharedPart },
     /// An event of a stream that is followed elsewhere.
     Event { session: String, stream: u64, event: u64, frame: Raw, is_last: bool },
 }

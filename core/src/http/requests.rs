@@ -52,6 +52,29 @@ pub(super) struct HttpRequest {
     pub(super) expires: Option<Instant>,
 }
 
+impl HttpRequest {
+    /// Returns a request that another process has handed over.
+    pub(super) fn handed_over(
+        exchange: ExchangeId,
+        facts: Arc<HttpFacts>,
+        mcp_headers: McpHeaders,
+        accepts: Accepts,
+        request_id: Option<Id>,
+    ) -> Self {
+        Self {
+            exchange,
+            facts,
+            mcp_headers,
+            accepts,
+            cors: None,
+            request_id,
+            is_behind: false,
+            metadata: None,
+            expires: None,
+        }
+    }
+}
+
 impl Endpoint {
     /// Checks whether a request may open a message connection here. Fails with the answer to it.
     #[doc(hidden)] // For the drivers and the language bindings.
@@ -83,7 +106,7 @@ impl Endpoint {
         mut request: AdmittedRequest<'_>,
     ) {
         request.lift(exchange, &self.session);
-        let AdmittedRequest { head, content } = request;
+        let AdmittedRequest { head, content, body } = request;
         let RequestHead { facts, mcp_headers, accepts, cors, is_behind, metadata, expires, .. } =
             head;
         let (facts, request_id) = (Arc::new(facts), content.request_id());
@@ -103,7 +126,7 @@ impl Endpoint {
         }
         match content {
             Content::Post(frame, era) => self.post(now, request, frame, era),
-            Content::Lifted(peer, _) => self.post_lifted(now, request, peer),
+            Content::Lifted(peer, _) => self.post_lifted(now, request, peer, body),
             Content::Route(route, input) => self.handle_route(now, request, &route, input),
             Content::Get => self.get(now, request),
             Content::Delete => self.delete(now, request),
@@ -206,9 +229,18 @@ impl Endpoint {
         self.post_alone(now, request, frame, machine);
     }
 
-    fn post_lifted(&mut self, now: Instant, request: HttpRequest, peer: Box<PeerSession>) {
-        match self.too_many_requests(&request) {
-            Some(why) => self.refuse_for_now(request, &why),
+    fn post_lifted(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        peer: Box<PeerSession>,
+        body: &[u8],
+    ) {
+        if let Some(why) = self.too_many_requests(&request) {
+            return self.refuse_for_now(request, &why);
+        }
+        match self.handler_elsewhere(now, &request.facts, &peer) {
+            Some(process) => self.hand_over(now, request, peer, body, process),
             None => self.serve_alone(now, request, peer),
         }
     }
@@ -226,7 +258,12 @@ impl Endpoint {
     }
 
     /// Serves a stateless request that its session has read; the session exists until the answer is complete.
-    fn serve_alone(&mut self, now: Instant, request: HttpRequest, mut peer: Box<PeerSession>) {
+    pub(super) fn serve_alone(
+        &mut self,
+        now: Instant,
+        request: HttpRequest,
+        mut peer: Box<PeerSession>,
+    ) {
         let HttpRequest {
             exchange: id, facts, accepts, cors, request_id, metadata, expires, ..
         } = request;
@@ -428,7 +465,7 @@ pub(super) fn too_many(what: &str, option: &'static str) -> Reason {
     Reason::limit(option, format!("too many {what} (option {})", option_name(option)))
 }
 
-fn closing() -> Reason {
+pub(super) fn closing() -> Reason {
     Reason::new("closing", "the server is shutting down")
 }
 

@@ -111,7 +111,7 @@ impl Endpoint {
 
     /// Handles a client's disconnection. In a session it does not cancel the request.
     pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
-        if self.stop_following(id) {
+        if self.stop_following(id) || self.stop_handing_over(id) {
             self.exchanges.remove(&id);
             return;
         }
@@ -136,7 +136,9 @@ impl Endpoint {
                 self.exchanges.remove(&id);
                 self.end_session(now, session, End::ClientLeft);
             }
-            ExchangeOwner::Followed => drop(self.exchanges.remove(&id)),
+            ExchangeOwner::Followed | ExchangeOwner::HandedOver => {
+                drop(self.exchanges.remove(&id));
+            }
             ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
         }
     }

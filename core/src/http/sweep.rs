@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     ConnectionId, Endpoint, EndpointConfig, EndpointOutput, ExchangeId, ExchangeOwner, Part,
-    logging::End, session, sessions::is_standalone,
+    logging::End, requests::closing, session, sessions::is_standalone,
 };
 use crate::framing::sse;
 
@@ -32,6 +32,7 @@ impl Endpoint {
             self.next_sweep = None;
             self.keep_alive(now);
             self.check_followed(now);
+            self.check_handed_over(now);
             self.pass_due_ticks(now);
             if let Some(since) = now.checked_sub(RESTING_TIME) {
                 self.sessions.drop_resting(Some(since));
@@ -137,6 +138,7 @@ impl Endpoint {
         self.pass_to_all(now, |()| session::Input::EndSubscriptions);
         self.end_standing();
         self.end_followed();
+        self.end_offers(&closing());
         let idle: Vec<_> = self
             .connections
             .iter()

@@ -51,6 +51,7 @@ mod engine_model;
 mod flow;
 mod fuzz_endpoint;
 mod fuzz_service;
+mod handed_over;
 mod ids;
 mod kept_results;
 mod large_requests;

@@ -45,7 +45,9 @@ use super::pending::{InboundKey, Pending};
 use crate::{
     error::{Fault, FaultKind},
     framing::TooLong,
-    protocol::{ErrorObject, Frame, Id, Malformed, Message, PartialMessage, Revision, code},
+    protocol::{
+        ErrorObject, Frame, Id, Malformed, Message, PartialMessage, Request, Revision, code,
+    },
     wire::{McpHeaders, Wire},
 };
 
@@ -184,6 +186,16 @@ impl ServerSession {
 
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Returns the request that was read and that brings a state, if its call was not handed out yet.
+    pub(crate) fn continued(&self) -> Option<&Request> {
+        let brings_state =
+            |request: &&Request| request.inputs().is_some_and(|inputs| inputs.state.is_some());
+        self.outputs.iter().find_map(|output| match output {
+            Output::Call(call) => Some(&call.request).filter(brings_state),
+            _ => None,
+        })
     }
 
     /// Returns the time when [`Input::Tick`] is due.
