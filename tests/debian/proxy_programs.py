@@ -3,6 +3,7 @@
 Run as a program, it prints the reason if they can't be unpacked.
 """
 
+import fcntl
 import os
 import shutil
 import sys
@@ -56,10 +57,26 @@ def _unpacked(name: str) -> ProxyProgram:
 
 
 def _unpack() -> None:
-    """Unpacks those packages that are not installed, once."""
-    if not (FOLDER / ".complete").is_file():
-        unpack(FOLDER, *PACKAGES.values(), "libnginx-mod-stream")
+    """Unpacks those packages that are not installed, once. Raises the same `Missing` each time if that failed."""
+    if reason := _failed():
+        raise Missing(reason)
+
+
+@cache
+def _failed() -> str | None:
+    """Unpacks the packages unless that was done before; returns the reason if it fails."""
+    # One process after the other, because pytest's workers all call this.
+    FOLDER.parent.mkdir(exist_ok=True)
+    with (FOLDER.parent / ".proxies.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (FOLDER / ".complete").is_file():
+            return None
+        try:
+            unpack(FOLDER, *PACKAGES.values(), "libnginx-mod-stream")
+        except Missing as reason:
+            return str(reason)
         (FOLDER / ".complete").touch()
+        return None
 
 
 if __name__ == "__main__":
