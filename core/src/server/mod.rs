@@ -102,6 +102,10 @@ pub use crate::{
     transport::{http::server::AnswerBody, listen::Listening},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
+#[cfg(feature = "redis")]
+pub use crate::stores::RedisStore;
+#[cfg(feature = "sqlite")]
+pub use crate::stores::SqliteStore;
 pub use crate::{
     store::{Expect, StoreEvent, StoreListener, StoreSubscription},
     stores::{MemoryStore, Store},

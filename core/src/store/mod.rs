@@ -10,6 +10,10 @@ mod shared;
 
 use std::{pin::Pin, time::Duration};
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::log::is_gone;
+#[cfg(any(feature = "redis", feature = "sqlite"))]
+pub(crate) use self::log::too_long;
 pub use self::{
     engine::{StoreEngine, StoreEvent, StoreListener, StoreSubscription},
     shared::SharedStore,

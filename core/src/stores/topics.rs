@@ -67,6 +67,7 @@ impl Topics {
         StoreSubscription::new(End(Arc::downgrade(self), number))
     }
 
+    #[cfg(any(feature = "redis", feature = "sqlite"))]
     /// Returns all topics that somebody listens to.
     pub(super) fn names(&self) -> BTreeSet<String> {
         let state = self.lock();
@@ -92,6 +93,7 @@ impl Topics {
         self.deliver(state);
     }
 
+    #[cfg(any(feature = "redis", feature = "sqlite"))]
     /// Notes that the connection of all subscriptions is broken.
     pub(super) fn disconnected(&self) {
         for entry in self.lock().subscriptions.values_mut() {
