@@ -309,11 +309,15 @@ export declare class NativeSchema {
 
 export declare class NativeServer {
   constructor(declaration: string)
+  /** Sets the store at an address. Throws if there is none. */
+  setStoreAddress(address: string): void
+  /** Sets the store of the program, an object with these methods. Only the first call has an effect. */
+  setStore(call: (call: NativeStoreCall) => void, methods: Array<string>): void
   /**
-   * Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program, and `store` its
-   * store. Only the first call has an effect.
+   * Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Needs the store
+   * before, if there is one. Only the first call has an effect.
    */
-  setAuth(methods: string, verify: (verification: NativeVerification) => void, store?: (call: NativeStoreCall) => void): void
+  setAuth(methods: string, verify: (verification: NativeVerification) => void): void
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
   /**

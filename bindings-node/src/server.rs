@@ -9,7 +9,7 @@ use std::sync::{
 use gudgeon::bindings::worker_group::WorkerGroup;
 use gudgeon::{
     auth::server::config::AuthConfig,
-    bindings::client_settings::ClientSettings,
+    bindings::{client_settings::ClientSettings, host_store::HostStore},
     error::Error,
     protocol::json,
     router::{
@@ -49,6 +49,8 @@ pub struct NativeServer {
     max_message: usize,
     /// The methods by which callers are authenticated.
     auth: OnceLock<Arc<AuthConfig>>,
+    /// The store; absent if each process has its own.
+    store: OnceLock<HostStore>,
 }
 
 #[napi]
@@ -61,25 +63,46 @@ impl NativeServer {
             dropped: Dropped::default(),
             max_message,
             auth: OnceLock::new(),
+            store: OnceLock::new(),
         })
     }
 
-    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program, and `store` its
-    /// store. Only the first call has an effect.
+    /// Sets the store at an address. Throws if there is none.
+    #[napi(catch_unwind)]
+    pub fn set_store_address(&self, address: String) -> napi::Result<()> {
+        let _ = self.store.set(HostStore::at(&address).map_err(misuse)?);
+        Ok(())
+    }
+
+    /// Sets the store of the program, an object with these methods. Only the first call has an effect.
     #[napi(
         catch_unwind,
-        ts_args_type = "methods: string, verify: (verification: NativeVerification) => void, store?: (call: NativeStoreCall) => void"
+        ts_args_type = "call: (call: NativeStoreCall) => void, methods: Array<string>"
+    )]
+    pub fn set_store(
+        &self,
+        call: Function<'_, NativeStoreCall, ()>,
+        methods: Vec<String>,
+    ) -> napi::Result<()> {
+        let _ = self.store.set(HostStore::of(Arc::new(NodeStore::new(&call)?), methods));
+        Ok(())
+    }
+
+    /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program. Needs the store
+    /// before, if there is one. Only the first call has an effect.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "methods: string, verify: (verification: NativeVerification) => void"
     )]
     pub fn set_auth(
         &self,
         methods: String,
         verify: Function<'_, NativeVerification, ()>,
-        store: Option<Function<'_, NativeStoreCall, ()>>,
     ) -> napi::Result<()> {
         let config = AuthConfig::parse(methods.as_bytes()).map_err(misuse)?;
         config.set_verifier(Arc::new(NodeVerifier::new(&verify)?));
-        if let Some(store) = store {
-            config.set_store(Arc::new(NodeStore::new(&store)?));
+        if let Some(store) = self.store.get() {
+            config.set_store(store.engine());
         }
         let _ = self.auth.set(Arc::new(config));
         Ok(())

@@ -8,7 +8,10 @@ use std::{
 
 use gudgeon::{
     auth::server::config::AuthConfig,
-    bindings::{client_settings::ClientSettings, http_options::HttpOptions, upstreams::Upstreams},
+    bindings::{
+        client_settings::ClientSettings, host_store::HostStore, http_options::HttpOptions,
+        upstreams::Upstreams,
+    },
     driver::EndpointServer,
     error::{Error, Language},
     http::EndpointConfig,
@@ -51,8 +54,8 @@ pub(crate) struct NativeServer {
     limits: Limits,
     /// The methods by which callers are authenticated, and the functions that they call.
     auth: OnceLock<(Arc<AuthConfig>, Arc<PythonVerifier>)>,
-    /// The store of the program; absent if each process has its own.
-    store: OnceLock<Arc<PythonStore>>,
+    /// The store; absent if each process has its own. An object of the program comes with it.
+    store: OnceLock<(HostStore, Option<Arc<PythonStore>>)>,
 }
 
 #[pymethods]
@@ -75,26 +78,34 @@ impl NativeServer {
     }
 
     /// Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
-    /// `verify(method, token, request)`, which returns the kind of the reply and its data. `store` carries out operations of
-    /// the program's store: `store(operation)` returns the reply, both as JSON.
-    #[pyo3(signature = (methods, verify, store = None))]
-    fn set_auth(
-        &self,
-        methods: &[u8],
-        verify: Py<PyAny>,
-        store: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
+    /// `verify(method, token, request)`, which returns the kind of the reply and its data. Needs the store before, if there is
+    /// one.
+    fn set_auth(&self, methods: &[u8], verify: Py<PyAny>) -> PyResult<()> {
         let config = AuthConfig::parse(methods).map_err(|error| raise(&error))?;
         let verifier = Arc::new(PythonVerifier::new(verify));
         config.set_verifier(Arc::clone(&verifier) as Arc<_>);
-        if let Some(store) = store {
-            let store = Arc::new(PythonStore::new(store));
-            config.set_store(Arc::clone(&store) as Arc<_>);
-            let _ = self.store.set(store);
+        if let Some((store, _)) = self.store.get() {
+            config.set_store(store.engine());
         }
         // A server is made with its methods, so they are set once.
         let _ = self.auth.set((Arc::new(config), verifier));
         Ok(())
+    }
+
+    /// Sets the store at an address. Raises `ValueError` if there is none.
+    fn set_store_address(&self, address: &str) -> PyResult<()> {
+        let store = HostStore::at(address).map_err(|error| raise(&error))?;
+        // A server is made with its store, so it is set once.
+        let _ = self.store.set((store, None));
+        Ok(())
+    }
+
+    /// Sets the store of the program: `call(operation)` returns the reply, both as JSON. `methods` are the names of those that
+    /// the object has.
+    fn set_store(&self, call: Py<PyAny>, methods: Vec<String>) {
+        let object = Arc::new(PythonStore::new(call));
+        let store = HostStore::of(Arc::clone(&object) as Arc<_>, methods);
+        let _ = self.store.set((store, Some(object)));
     }
 
     /// Raises `ValueError` for a server that can't be mounted into this one.
@@ -396,8 +407,8 @@ impl NativeServer {
         if let Some((_, verifier)) = self.auth.get() {
             verifier.traverse(&visit)?;
         }
-        if let Some(store) = self.store.get() {
-            store.traverse(&visit)?;
+        if let Some((_, Some(object))) = self.store.get() {
+            object.traverse(&visit)?;
         }
         shared
             .handlers

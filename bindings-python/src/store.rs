@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use gudgeon::{
-    bindings::store,
+    bindings::{host_store::HostStore, store},
     replier::Replier,
     store::{StoreEngine, StoreOperation, StoreReply},
     testing,
@@ -37,10 +37,9 @@ impl StoreEngine for PythonStore {
     fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         let (call, running) = (Arc::clone(&self.call), Arc::clone(&self.running));
         // Without a thread the reply is dropped, which reports a failure.
-        let (Ok(runtime), Ok(permit)) = (Handle::try_current(), running.try_acquire_owned()) else {
-            return;
-        };
-        runtime.spawn_blocking(move || {
+        let handle = Handle::try_current().or_else(|_| runtime().map(|own| own.handle().clone()));
+        let (Ok(handle), Ok(permit)) = (handle, running.try_acquire_owned()) else { return };
+        handle.spawn_blocking(move || {
             let replied = Python::attach(|py| {
                 let replied = call.bind(py).call1((store::operation(&operation).as_bytes(),));
                 let replied = replied.and_then(|reply| reply.extract::<Vec<u8>>());
@@ -65,11 +64,12 @@ impl fmt::Debug for PythonStore {
     }
 }
 
-/// Checks a store, whose operations `call(operation)` carries out. Raises `AssertionError` with the first rule that it does not
+/// Checks a store, whose operations `call(operation)` carries out, and whose object has these methods. Raises `AssertionError` with the first rule that it does not
 /// keep.
 #[pyfunction]
-pub(crate) fn check_store(py: Python<'_>, call: Py<PyAny>) -> PyResult<()> {
-    let (runtime, store) = (runtime()?, Arc::new(PythonStore::new(call)));
-    py.detach(|| runtime.block_on(testing::check_engine(store)))
+pub(crate) fn check_store(py: Python<'_>, call: Py<PyAny>, methods: Vec<String>) -> PyResult<()> {
+    let (runtime, object) = (runtime()?, Arc::new(PythonStore::new(call)));
+    let store = HostStore::of(object, methods);
+    py.detach(|| runtime.block_on(testing::check_engine(store.engine())))
         .map_err(|error| PyAssertionError::new_err(error.to_string()))
 }

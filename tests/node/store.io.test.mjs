@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { createServer, request as send } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Server } from "gudgeon";
@@ -243,4 +246,30 @@ test("each store that does not keep a rule is found", async (t) => {
     t.mock.timers.tick(100);
   }
   await checked;
+});
+
+test("an address that is none is refused, without showing it", () => {
+  for (const [store, reason] of [
+    ["postgres://ada:s3cret@localhost", /must be "memory", "redis:\/\/host:6379".* or "sqlite:path"/],
+    ["redis://ada:s3cret@localhost:99999", /the URL of the store is not like redis:\/\//],
+    ["sqlite:/missing/folder/store.db", /its folder does not exist; create it first/],
+  ]) {
+    assert.throws(() => new Server("shelf", { store }), (error) => reason.test(error.message) && !error.message.includes("s3cret"));
+  }
+  assert.throws(() => new Server("shelf", { store: { get() {}, put() {}, take() {}, append() {} } }), /both or none of append and read/);
+});
+
+test("servers with one file accept a proof once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  try {
+    const store = `sqlite:${join(folder, "store.db")}`;
+    const used = credentials("file");
+    const statuses = [];
+    for (const app of [shelf(store), shelf(store)]) {
+      await listening(app, async (url) => statuses.push((await sent(url, used)).status));
+    }
+    assert.deepEqual(statuses, [200, 401]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

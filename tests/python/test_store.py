@@ -9,6 +9,7 @@ import urllib.request
 from base64 import urlsafe_b64encode
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -254,3 +255,65 @@ class Keeping(Memory):
 async def test_a_store_that_does_not_keep_a_rule_is_found(store: Any, rule: str) -> None:
     with pytest.raises(AssertionError, match=rule):
         await check_store(store)
+
+
+async def test_the_methods_that_a_store_has_are_used_and_the_others_are_made_of_three() -> None:
+    class Deleting(Memory):
+        deleted = 0
+
+        async def delete(self, key: str) -> None:
+            self.deleted += 1
+            self.take(key)
+
+    store = Deleting()
+    await check_store(store)
+    assert store.deleted > 0
+
+    class Leasing(Memory):
+        def lease(self, key: str, owner: str, *, ttl: float) -> Any:
+            return self.put(f"lease:{key}", owner.encode(), ttl=ttl, expect="any")
+
+        def renew(self, key: str, owner: str, *, ttl: float) -> Any:
+            return "held"
+
+        def release(self, key: str, owner: str) -> None:
+            self.take(f"lease:{key}")
+
+    with pytest.raises(AssertionError, match="a lease must have one owner|renew must"):
+        await check_store(Leasing())
+
+    class Forgetting(Memory):
+        def append(self, log: str, event: bytes, *, max_events: int, max_bytes: int, ttl: float) -> int:
+            return 1
+
+        def read(self, log: str, after: int) -> Any:
+            return [] if after == 0 else "gone"
+
+    with pytest.raises(AssertionError, match=r"append must return a number|read must return the events"):
+        await check_store(Forgetting())
+
+
+@pytest.mark.parametrize(
+    ("store", "reason"),
+    [
+        ("postgres://ada:s3cret@localhost", r'must be "memory", "redis://host:6379".* or "sqlite:path"'),
+        ("redis://ada:s3cret@localhost:99999", "the URL of the store is not like redis://"),
+        ("sqlite:/missing/s3cret-folder/store.db", "its folder does not exist; create it first"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(store: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        Server("shelf", store=store)
+    assert "ada" not in str(refused.value)
+
+
+@pytest.mark.io
+async def test_servers_with_one_file_accept_a_proof_once(tmp_path: Path) -> None:
+    address = f"sqlite:{tmp_path / 'store.db'}"
+    async with AuthorizationServer() as provider:
+        used = Holder(provider).credentials("1")
+        statuses = []
+        for app in (shelf(provider, address), shelf(provider, address)):
+            async with app.listen("http://127.0.0.1:0/mcp", public_url=URL) as here:
+                statuses.append((await sent(here.url, used))[0])
+    assert statuses == [200, 401]

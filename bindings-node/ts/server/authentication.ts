@@ -6,10 +6,9 @@ import { principalToJson } from "../model/principal.js";
 import type { RequestInfo, Verify } from "../model/types/auth.js";
 import type { Logger } from "../model/types/logging.js";
 import type { Principal } from "../model/types/server.js";
-import type { Store } from "../model/types/store.js";
 import { isObject } from "../model/values.js";
 import { declarationOf } from "../model/verifiers.js";
-import { StoreCalls } from "./store.js";
+import { passedTo } from "./store.js";
 
 /** The head of a request as the native half writes it. */
 interface Head {
@@ -20,13 +19,13 @@ interface Head {
 }
 
 /**
- * Gives the native half the methods by which a server authenticates its callers, and its store. Returns the functions among them, which the
- * server has to keep.
+ * Gives the native half the methods by which a server authenticates its callers. Returns the functions among them, which the server has to
+ * keep.
  *
  * @throws TypeError if a method can't work.
  */
 export function setMethods(
-  native: NativeServer, auth: unknown, scopeImplies: object | undefined, store: Store | string | undefined, place: string, logger: Logger,
+  native: NativeServer, auth: unknown, scopeImplies: object | undefined, place: string, logger: Logger,
 ): Verifiers {
   const functions = new Map<number, Verify>();
   const methods = (Array.isArray(auth) ? auth : [auth]).map((method: unknown, at) => {
@@ -41,16 +40,10 @@ export function setMethods(
     functions.set(at, method as Verify);
     return { kind: "verify" };
   });
-  const calls = isObject(store) ? new StoreCalls(store as unknown as Store, logger) : undefined;
-  const verifiers = new Verifiers(functions, logger, calls);
+  const verifiers = new Verifiers(functions, logger);
   const json = JSON.stringify({ methods, scopeImplies });
-  checked(place, () => native.setAuth(json, passedTo(new WeakRef(verifiers)), calls && passedTo(new WeakRef(calls))));
+  checked(place, () => native.setAuth(json, passedTo(new WeakRef(verifiers))));
   return verifiers;
-}
-
-/** Returns a function that does not keep the server alive, as the native half, which holds it, belongs to the server. */
-function passedTo<T>(runner: WeakRef<{ run(call: T): Promise<void> }>): (call: T) => void {
-  return (call) => void runner.deref()?.run(call);
 }
 
 /** Returns the scopes that scopes include; throws a TypeError for anything but an object of lists. */
@@ -65,8 +58,6 @@ export class Verifiers {
   constructor(
     private readonly functions: ReadonlyMap<number, Verify>,
     private readonly logger: Logger,
-    /** Kept as long as the server. */
-    readonly store: StoreCalls | undefined,
   ) {}
 
   async run(verification: NativeVerification): Promise<void> {

@@ -11,6 +11,7 @@ import { isObject } from "../model/values.js";
 import { mountPlan, type Plan } from "../plan/plan.js";
 import { resourceResult } from "../plan/resource-result.js";
 import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
+import { setStore, type StoreCalls } from "./store.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
@@ -63,6 +64,8 @@ export class ServerCore {
   /** Called when messages may be sent that answer no request: a list or a resource has changed. */
   readonly sendListeners = new Set<() => void>();
   #hasVisibilityFilter = false;
+  /** The methods of the program's store, kept as long as the server. */
+  readonly store: StoreCalls | undefined;
   /** The functions that verify tokens. */
   readonly verifiers: Verifiers | undefined;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
@@ -86,7 +89,8 @@ export class ServerCore {
       scopeImplies, hideUnauthorized, convertArguments, extensions, experimental,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
-    this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, store, place, this.logger);
+    this.store = setStore(this.native, store, place, this.logger);
+    this.verifiers = auth === undefined ? undefined : setMethods(this.native, auth, scopeImplies, place, this.logger);
     this.lifespan = new Lifespan(server, options.lifespan);
   }
 

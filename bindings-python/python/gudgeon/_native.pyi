@@ -758,11 +758,20 @@ class Server:
         """
         Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
         """
-    def set_auth(self, /, methods: bytes, verify: Any, store: Any | None = None) -> None:
+    def set_auth(self, /, methods: bytes, verify: Any) -> None:
         """
         Sets the methods by which callers are authenticated, as JSON. `verify` calls a function of the program:
-        `verify(method, token, request)`, which returns the kind of the reply and its data. `store` carries out operations of
-        the program's store: `store(operation)` returns the reply, both as JSON.
+        `verify(method, token, request)`, which returns the kind of the reply and its data. Needs the store before, if there is
+        one.
+        """
+    def set_store(self, /, call: Any, methods: SupportsGetItem[int, str]) -> None:
+        """
+        Sets the store of the program: `call(operation)` returns the reply, both as JSON. `methods` are the names of those that
+        the object has.
+        """
+    def set_store_address(self, /, address: str) -> None:
+        """
+        Sets the store at an address. Raises `ValueError` if there is none.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
     def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
@@ -916,9 +925,9 @@ def check_prefix(prefix: str) -> None:
     Raises `ValueError` for a prefix that no name can begin with.
     """
 
-def check_store(call: Any) -> None:
+def check_store(call: Any, methods: SupportsGetItem[int, str]) -> None:
     """
-    Checks a store, whose operations `call(operation)` carries out. Raises `AssertionError` with the first rule that it does not
+    Checks a store, whose operations `call(operation)` carries out, and whose object has these methods. Raises `AssertionError` with the first rule that it does not
     keep.
     """
 

@@ -66,9 +66,10 @@ class Server(ComponentHost, Running):
             `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
             `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
-        store: The state that servers share: used DPoP proofs. "memory" (the default) is that of each process; else an
-            object with the methods of `gudgeon.types.Store`, such as a database. Servers behind one address need the
-            same.
+        store: The state that servers share: used DPoP proofs. "memory" (the default) is that of each process.
+            "sqlite:path" is a file, for the processes of one machine, and "redis://host:6379" (also `rediss:`,
+            `valkey:` and `valkeys:`, with user and password before the host) a server, for several machines; else an
+            object with the methods of `gudgeon.types.Store`. Servers behind one address need the same.
         scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
         hide_unauthorized: Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists
             leave them out, and requests for them fail as for unknown ones. By default they are listed, and a call is
@@ -99,11 +100,15 @@ class Server(ComponentHost, Running):
         self._options = options
         self._native = NativeServer(encode(_options.server_declaration(name, options)))
         self._verifiers: Any = None
-        if options.get("auth") is not None:
+        if options.get("auth") is not None or options.get("store") not in (None, "memory"):
             from ._server.authentication import set_methods
 
             self._verifiers = set_methods(
-                self._native, options["auth"], options.get("scope_implies"), options.get("store"), f"Server {name!r}"
+                self._native,
+                options.get("auth"),
+                options.get("scope_implies"),
+                options.get("store"),
+                f"Server {name!r}",
             )
         if lifespan is not None and not callable(lifespan):
             raise TypeError(

@@ -19,6 +19,8 @@ pub mod client_settings;
 pub mod client_target;
 pub mod component_changes;
 pub mod faulty_link;
+#[cfg(feature = "auth")]
+pub mod host_store;
 pub mod http_options;
 #[cfg(feature = "http")]
 pub mod incoming_body;

@@ -4,7 +4,11 @@ import type { Awaitable } from "./auth.js";
  * A store that servers share, such as a database. Servers with the same store remember used DPoP proofs together. If a method throws,
  * or returns nothing within 15 s, the requests that need it are answered with 503. `checkStore()` of `gudgeon/testing` checks a store.
  *
- * Keys are visible ASCII. A version is an integer, from 0 on, that no other value of the key has.
+ * Keys are visible ASCII. A version is an integer, from 0 on, that is greater than each that a value of the key had before, also one that
+ * was taken or has ended.
+ *
+ * What servers need beside `get`, `put` and `take` is made of them, unless the store has the other methods, which do better. `append` and
+ * `read` belong together, and so do `lease`, `renew` and `release`. An object carries no messages, so what needs them stays within a process.
  */
 export interface Store {
   /** Returns a value and its version, or undefined. */
@@ -17,4 +21,26 @@ export interface Store {
   put(key: string, value: Uint8Array, options: { readonly ttlMs: number; readonly expect: number | "any" | "absent" }): Awaitable<number | "conflict">;
   /** Removes a value and returns it, or undefined. At most one of several concurrent calls gets it. */
   take(key: string): Awaitable<Uint8Array | undefined>;
+  /** Removes a value, if there is one. */
+  delete?(key: string): Awaitable<unknown>;
+  /**
+   * Adds an event at the end of a log, and returns its number: an integer from 1 that is greater than each earlier one of the log. The
+   * oldest events are removed while there are more than `maxEvents` of them, or than `maxBytes` bytes; an event that is longer is an error.
+   * The log ends when nothing was added for `ttlMs` milliseconds.
+   */
+  append?(log: string, event: Uint8Array, options: { readonly maxEvents: number; readonly maxBytes: number; readonly ttlMs: number }): Awaitable<number>;
+  /**
+   * Returns the events of a log with their numbers, those above the number `after` (0: all), in their order; or `"gone"` if one of them was
+   * removed, or if no event has or had this number.
+   */
+  read?(log: string, after: number): Awaitable<readonly (readonly [number: number, event: Uint8Array])[] | "gone">;
+  /**
+   * Takes a lease for `ttlMs` milliseconds, and returns its token: an integer that is greater than each earlier one of the key. `"held"` if
+   * another owner has the lease; an owner who has it gets a new token.
+   */
+  lease?(key: string, owner: string, options: { readonly ttlMs: number }): Awaitable<number | "held">;
+  /** Lets a lease last for `ttlMs` milliseconds from now, and returns its token; `"held"` if the owner does not have it any more. */
+  renew?(key: string, owner: string, options: { readonly ttlMs: number }): Awaitable<number | "held">;
+  /** Ends a lease, if the owner has it. */
+  release?(key: string, owner: string): Awaitable<unknown>;
 }

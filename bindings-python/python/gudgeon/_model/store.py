@@ -17,7 +17,25 @@ class Store(Protocol):
     event loop then; others run on threads. If one raises, or returns nothing within 15 s, the requests that need it are
     answered with 503. `gudgeon.testing.check_store` checks a store.
 
-    Keys are visible ASCII. A version is an integer, from 0 on, that no other value of the key has.
+    Keys are visible ASCII. A version is an integer, from 0 on, that is greater than each that a value of the key had
+    before, also one that was taken or has ended.
+
+    What servers need beside these three methods is made of them, unless the store has methods that do better. They are
+    optional, and those of a line belong together:
+
+    - `delete(key)` removes a value.
+    - `append(log, event, *, max_events, max_bytes, ttl)` adds an event at the end of a log, and returns its number,
+      an integer from 1 that is greater than each earlier one of the log. The oldest events are removed while there
+      are more than `max_events` of them, or than `max_bytes` bytes; an event that is longer is an error. The log
+      ends when nothing was added for `ttl` seconds. `read(log, after)` returns pairs of number and event, those
+      above the number `after` (0: all) in their order, or "gone" if one of them was removed, or if no event has or
+      had this number.
+    - `lease(key, owner, *, ttl)` takes a lease for `ttl` seconds, and returns its token, an integer that is greater
+      than each earlier one of the key, or "held" if another owner has the lease; an owner who has it gets a new
+      token. `renew(key, owner, *, ttl)` lets it last for `ttl` seconds from now, and returns its token, or "held"
+      if the owner does not have it any more. `release(key, owner)` ends it, if the owner has it.
+
+    An object carries no messages, so what needs them stays within a process.
     """
 
     def get(self, key: str, /) -> _Found | Awaitable[_Found]:

@@ -22,28 +22,31 @@ from ..auth import (
 from ..types import Principal
 from .awaiting import Awaiting
 from .options import hierarchy
-from .store import StoreCalls
+from .store import methods_of, set_store
 
 _UNKNOWN = b'"unknown"'
 _FAILED = b'"failed"'
 
 
 def set_methods(native: Any, auth: Any, scope_implies: Any, store: Any, place: str) -> Verifiers:
-    """Gives the native half the methods of a server, and its store. Returns the functions among them.
+    """Gives the native half the methods of a server, if it has any, and its store. Returns the functions among them.
 
     Raises:
-        TypeError, ValueError: A method can't work; the text says how to fix it.
+        TypeError, ValueError: A method or the store can't work; the text says how to fix it.
     """
-    methods = list(auth) if isinstance(auth, (list, tuple)) else [auth]
     functions: dict[int, Callable[..., Any]] = {}
+    verifiers = Verifiers(functions, methods_of(store))
+    set_store(native, store, verifiers, place)
+    if auth is None:
+        return verifiers
+    methods = list(auth) if isinstance(auth, (list, tuple)) else [auth]
     declared: dict[str, Any] = {
         "methods": [_declared(method, at, functions, place) for at, method in enumerate(methods)]
     }
     if scope_implies is not None:
         declared["scopeImplies"] = hierarchy(scope_implies, place)
-    own = None if store in (None, "memory") else store
-    verifiers = Verifiers(functions, own)
-    native.set_auth(encode(declared), verifiers, None if own is None else StoreCalls(own, verifiers))
+    verifiers.add(functions.values())
+    native.set_auth(encode(declared), verifiers)
     return verifiers
 
 
@@ -66,9 +69,8 @@ def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], pl
 class Verifiers(Awaiting):
     """Calls the functions of a program that verify tokens. The native half calls it on threads of its own."""
 
-    def __init__(self, functions: dict[int, Callable[..., Any]], store: Any = None) -> None:
-        methods = [] if store is None else [store.get, store.put, store.take]
-        super().__init__([*functions.values(), *methods])
+    def __init__(self, functions: dict[int, Callable[..., Any]], methods: dict[str, Callable[..., Any]]) -> None:
+        super().__init__(methods.values())
         self._functions = functions
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 # The seconds after which the native half has refused the request.
@@ -15,10 +16,15 @@ class Awaiting:
         has_async: True if one of the functions is an `async def`, for which a server starts an event loop.
     """
 
-    def __init__(self, functions: list[Any]) -> None:
-        self.has_async = any(_is_async(function) for function in functions)
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self.has_async = False
+        self.add(functions)
         self._loop: Any = None
         self._has_loop: Any = None  # a threading.Event while the loop is expected
+
+    def add(self, functions: Iterable[Any]) -> None:
+        """Adds functions to those that are called."""
+        self.has_async = self.has_async or any(_is_async(function) for function in functions)
 
     def expect_loop(self) -> None:
         """Has functions wait for the event loop that the server is about to start."""

@@ -12,6 +12,34 @@ from .._call.log import report
 from .._model.article import with_article
 from .awaiting import Awaiting
 
+# The methods of a store; the last ones are optional.
+_METHODS = ("get", "put", "take", "delete", "append", "read", "lease", "renew", "release")
+
+
+def methods_of(store: Any) -> dict[str, Callable[..., Any]]:
+    """Returns the methods of a store that is an object of the program, by name; none of another."""
+    if store is None or isinstance(store, str):
+        return {}
+    methods = {name: getattr(store, name, None) for name in _METHODS}
+    return {name: method for name, method in methods.items() if callable(method)}
+
+
+def set_store(native: Any, store: Any, awaiting: Awaiting, place: str) -> None:
+    """Gives the native half the store of a server.
+
+    Raises:
+        ValueError: There is no store at the address; the text says why, without it.
+    """
+    if isinstance(store, str):
+        if store == "memory":
+            return
+        try:
+            native.set_store_address(store)
+        except ValueError as error:
+            raise ValueError(f"{place}: store=: {error}") from None
+    elif store is not None:
+        native.set_store(StoreCalls(store, awaiting), list(methods_of(store)))
+
 
 class StoreCalls:
     """Carries out operations on a program's store. The native half calls it on threads of its own."""
@@ -22,20 +50,32 @@ class StoreCalls:
 
     def __call__(self, operation: bytes) -> bytes:
         """Carries out an operation and returns the reply of the store, both as JSON."""
-        given = msgspec.json.decode(operation)
-        name = given["operation"]
+        given: dict[str, Any] = msgspec.json.decode(operation)
+        name = given.pop("operation")
         method: Callable[..., Any] = getattr(self._store, name)
         try:
-            if name == "put":
-                value = b64decode(given["value"])
-                returned = method(given["key"], value, ttl=given["ttl"] / 1000, expect=given["expect"])
-            else:
-                returned = method(given["key"])
-            return msgspec.json.encode(self._awaiting.result(returned), enc_hook=_refused)
+            positional = [_decoded(member, given.pop(member)) for member in _POSITIONAL if member in given]
+            named = {_NAMES.get(member, member): value for member, value in given.items()}
+            if "ttl" in named:
+                named["ttl"] /= 1000
+            returned = self._awaiting.result(method(*positional, **named))
+            if name == "read" and not isinstance(returned, str):
+                returned = list(returned)
+            return msgspec.json.encode(returned, enc_hook=_refused)
         except Exception as error:
             report(f"store: {name}() failed", error)
             # The text of an exception may hold a secret, and was logged.
             return msgspec.json.encode({"failed": f"{name}() raised {type(error).__name__}"})
+
+
+# The members of an operation that are passed by position, in their order.
+_POSITIONAL = ("key", "log", "value", "event", "after", "owner")
+_BYTES = frozenset(("value", "event"))
+_NAMES = {"maxEvents": "max_events", "maxBytes": "max_bytes"}
+
+
+def _decoded(member: str, value: Any) -> Any:
+    return b64decode(value) if member in _BYTES else value
 
 
 def _refused(value: Any) -> Any:

@@ -2,8 +2,10 @@
 
 use super::{Given, Value};
 use crate::{
+    bindings::host_store::GROUPS,
     error::Language,
     protocol::{Dialect, Revision},
+    stores::address::{ADDRESSES, is_address},
 };
 
 /// The values that an option can have.
@@ -41,7 +43,7 @@ pub enum Kind {
     Pem,
     /// A certificate chain and its key, each as [`Self::Pem`].
     PemPair,
-    /// "memory", or an object with the methods of a store. A string may have a password, as URLs of databases do.
+    /// The address of a store, or an object with the methods of one. A string may have a password, as URLs of databases do.
     Store,
 }
 
@@ -82,10 +84,7 @@ impl Kind {
             Self::KeyPair => is_pair(language, given, &value, is_path),
             Self::Pem => is_pem(&value),
             Self::PemPair => is_pair(language, given, &value, is_pem),
-            Self::Store => match value.as_text() {
-                Some(name) => name == "memory",
-                None => STORE_METHODS.iter().all(|method| given.has_method(method)),
-            },
+            Self::Store => value.as_text().map_or_else(|| is_store(given), is_address),
         }
     }
 
@@ -148,7 +147,8 @@ impl Kind {
             Self::Store => {
                 let kind = if is_python { "gudgeon.types.Store" } else { "the interface Store" };
                 format!(
-                    "must be \"memory\", or an object with the methods get, put and take ({kind})"
+                    "must be {ADDRESSES}, or an object with the methods get, put and take, and both or none of append and read, and \
+                     all or none of lease, renew and release ({kind})"
                 )
             }
         }
@@ -173,6 +173,13 @@ impl Kind {
                 | Self::Store
         )
     }
+}
+
+/// Returns `true` for an object with the methods of a store.
+fn is_store(given: &impl Given) -> bool {
+    let has = |method: &&str| given.has_method(method);
+    let is_whole = |group: &&[&str]| group.iter().all(has) || !group.iter().any(has);
+    STORE_METHODS.iter().all(has) && GROUPS.iter().all(is_whole)
 }
 
 impl Least {

@@ -138,18 +138,25 @@ impl Given for Store {
 
 #[test]
 fn a_store_is_in_memory_or_has_methods_and_its_url_is_not_shown() {
-    let wanted = "here: store= must be \"memory\", or an object with the methods get, put and take (gudgeon.types.Store)";
-    for url in ["redis://:s3cret@localhost", "sqlite:store.db", ""] {
+    let wanted = "here: store= must be \"memory\", \"redis://host:6379\" (also \"rediss:\", \"valkey:\" and \"valkeys:\") or \
+                  \"sqlite:path\", or an object with the methods get, put and take, and both or none of append and read, and all \
+                  or none of lease, renew and release (gudgeon.types.Store)";
+    for url in ["postgres://:s3cret@localhost", "store.db", "sqlite:", ""] {
         assert_eq!(problem(Python, Taker::Server, "store", &json!(url)), wanted);
+    }
+    for url in ["redis://:s3cret@localhost", "sqlite:store.db", "memory"] {
+        assert_eq!(problem(Python, Taker::Server, "store", &json!(url)), "");
     }
     assert!(
         problem(TypeScript, Taker::Server, "store", &json!({}))
-            .ends_with("take (the interface Store)")
+            .ends_with("release (the interface Store)")
     );
-    assert_eq!(problem(Python, Taker::Server, "store", &json!("memory")), "");
     let check = |methods| check(Python, Taker::Server, "here", "store", &Store(methods));
     assert!(check(&["get", "put", "take", "close"]).is_ok());
-    assert_eq!(check(&["get", "put"]).unwrap_err().message, wanted);
+    assert!(check(&["get", "put", "take", "append", "read", "delete"]).is_ok());
+    for methods in [&["get", "put"][..], &["get", "put", "take", "append"]] {
+        assert_eq!(check(methods).unwrap_err().message, wanted);
+    }
 }
 
 #[test]
