@@ -24,7 +24,7 @@ impl Backoff {
         let mut random = [0];
         // Without random bytes the delay is the longest one.
         let _ = getrandom::fill(&mut random);
-        delay - delay / 2 * u32::from(random[0]) / 255
+        delay.saturating_sub(delay / 2 * u32::from(random[0]) / 255)
     }
 }
 

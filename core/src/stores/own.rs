@@ -18,6 +18,9 @@ use crate::{
 /// The time for an operation of a store of the program.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Events of a log with their numbers.
+type Events = Vec<(u64, Vec<u8>)>;
+
 /// A store that servers share, such as a database. Servers that have the same [`ServerOptions::store`](crate::ServerOptions::store)
 /// remember used `DPoP` proofs together.
 ///
@@ -69,7 +72,7 @@ pub trait Store: Send + Sync {
 
     /// Returns all events of a log with a greater number than `after`, in their order, with their numbers; 0 reads the whole log.
     /// `None` if one of them is not stored any more, or if the log has no event with the number `after`, and had none.
-    fn read(&self, log: String, after: u64) -> Option<BoxFuture<Option<Vec<(u64, Vec<u8>)>>>> {
+    fn read(&self, log: String, after: u64) -> Option<BoxFuture<Option<Events>>> {
         drop((log, after));
         None
     }

@@ -67,7 +67,7 @@ struct Place {
 struct Job {
     operation: StoreOperation,
     reply: Replier<StoreReply>,
-    _permit: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl RedisStore {
@@ -108,7 +108,7 @@ impl RedisStore {
             let (sender, jobs) = mpsc::unbounded_channel();
             let (place, topics) = (Arc::clone(&self.place), Arc::clone(&self.topics));
             let changed = Arc::clone(&self.changed);
-            let run = move || run(place, &topics, &changed, jobs);
+            let run = move || run(&place, &topics, &changed, jobs);
             thread::Builder::new().name("gudgeon-redis".into()).spawn(run).ok()?;
             Some(sender)
         };
@@ -127,7 +127,7 @@ impl StoreEngine for RedisStore {
         };
         match self.jobs() {
             // Without the thread the reply is dropped, which reports a failure.
-            Some(jobs) => drop(jobs.send(Job { operation, reply, _permit: permit })),
+            Some(jobs) => drop(jobs.send(Job { operation, reply, permit })),
             None => reply.send(self.place.failed("no thread can be started")),
         }
     }
@@ -155,27 +155,27 @@ impl Place {
 
 /// Carries out operations until the store is dropped.
 fn run(
-    place: Arc<Place>,
+    place: &Arc<Place>,
     topics: &Arc<Topics>,
     changed: &Notify,
     mut jobs: UnboundedReceiver<Job>,
 ) {
     // Without a runtime the operations are dropped, which reports failures.
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-    let connection = Arc::new(Connection::new(Arc::clone(&place)));
+    let connection = Arc::new(Connection::new(Arc::clone(place)));
     let carry_out = async {
-        while let Some(Job { operation, reply, _permit }) = jobs.recv().await {
+        while let Some(Job { operation, reply, permit }) = jobs.recv().await {
             let connection = Arc::clone(&connection);
             tokio::spawn(async move {
                 reply.send(connection.run(operation).await);
-                drop(_permit);
+                drop(permit);
             });
         }
     };
     runtime.block_on(async {
         tokio::select! {
             () = carry_out => (),
-            () = messages::deliver(&place, topics, changed) => (),
+            () = messages::deliver(place, topics, changed) => (),
         }
     });
 }

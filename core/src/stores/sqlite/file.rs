@@ -122,7 +122,7 @@ fn set_up(file: Connection) -> Result<Connection, Failure> {
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
     match (application, version) {
         (APPLICATION, VERSION) => {}
-        (APPLICATION, 0) | (0, 0) if tables == 0 || application == APPLICATION => {}
+        (APPLICATION | 0, 0) if tables == 0 || application == APPLICATION => {}
         (APPLICATION, _) => {
             return Err(Failure::of(
                 "the file was written by a newer version of Gudgeon; upgrade this one, or use another file",

@@ -142,13 +142,12 @@ fn append(
     ttl: Duration,
 ) -> Result<StoreReply, Failure> {
     let number = next_number(file, now)?;
-    let mut info = match info(file, now, log)? {
-        Some(info) => info,
-        None => {
-            // Those of a log that has ended.
-            file.prepare_cached("DELETE FROM events WHERE log = ?")?.execute([log])?;
-            Info { before: number - 1, removed: 0, last: 0, bytes: 0, count: 0 }
-        }
+    let mut info = if let Some(info) = info(file, now, log)? {
+        info
+    } else {
+        // Those of a log that has ended.
+        file.prepare_cached("DELETE FROM events WHERE log = ?")?.execute([log])?;
+        Info { before: number - 1, removed: 0, last: 0, bytes: 0, count: 0 }
     };
     file.prepare_cached("INSERT INTO events VALUES (?, ?, ?)")?.execute(params![
         log,
