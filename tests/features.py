@@ -1,6 +1,6 @@
 """Checks what the core depends on with each feature, that it compiles without warnings, and the tests of rare features.
 
-Without `http` there is no hyper, without `tls` no rustls, without `keyring` no D-Bus. An address that needs a missing
+Without `http` there is no hyper, without `tls` no rustls, without `keyring` no D-Bus, without `redis` and `sqlite` no databases. An address that needs a missing
 feature is an error that names the feature. The tests of `keyring`, which no other stage runs, run here.
 """
 
@@ -13,9 +13,9 @@ FORBIDDEN = {
     "client": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
     "client,tls": ("tungstenite", "tokio-tungstenite"),
     "client,websocket": ("rustls", "tokio-rustls"),
-    "auth,client,tls,websocket": ("keyring", "keyring-core", "zbus"),
+    "auth,client,tls,websocket": ("keyring", "keyring-core", "zbus", "redis", "rusqlite"),
 }
-COMPILED = ["server", "server,http", "client", "client,http", "client,http,tls", "client,http,websocket"]
+COMPILED = ["server", "server,http", "client", "client,http", "client,http,tls", "client,http,websocket", "server,redis", "server,sqlite"]
 CHOSEN = ["--quiet", "--package", "gudgeon", "--no-default-features", "--features"]
 
 
