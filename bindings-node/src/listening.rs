@@ -10,6 +10,7 @@ use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::http_options::HttpOptions,
     driver::{EndpointServer, Host, Work, boxed},
+    store::SharedStore,
     transport::listen::{Address, ListenOptions, Listening, listen},
 };
 use napi::{Env, JsDeferred, bindgen_prelude::Object};
@@ -93,14 +94,14 @@ impl NativeListening {
         served: &ServedComponents,
         url: &str,
         options: &str,
-        auth: Option<Arc<AuthConfig>>,
+        (auth, store): (Option<Arc<AuthConfig>>, Option<SharedStore>),
         max_message: usize,
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         let address: Address = url.parse().map_err(misuse)?;
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
         let mut config = given.endpoint(address.endpoint_config());
-        config.auth = auth;
+        (config.auth, config.store) = (auth, store);
         let options = ListenOptions { max_message, ..given.listen() };
         let runtime = runtime(given.io_threads.unwrap_or(1))
             .map_err(|error| error::io("no thread could be started to listen with", error))?;

@@ -12,12 +12,13 @@ use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::{
         auth_runtime::AuthRuntime, http_options::HttpOptions, incoming_body::IncomingBody,
-        mounts::ComputationThreads,
+        mounts::ComputationThreads, store_runtime::StoreRuntime,
     },
     driver::{self, EndpointServer, Outbox, Work},
     error::Error,
     http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Peer, Refused},
     protocol::Principal,
+    store::SharedStore,
 };
 use http::HeaderName;
 use napi::{
@@ -65,6 +66,8 @@ pub struct NativeMounted {
     threads: ComputationThreads,
     /// Authenticates callers; `None` if everybody may call.
     auth: Option<AuthRuntime>,
+    /// Carries the operations on the store; `None` without one.
+    _store: Option<StoreRuntime>,
     /// Responses of which the host reports what is read.
     unread: UnreadResponses,
 }
@@ -253,14 +256,14 @@ impl NativeMounted {
     pub(crate) fn open(
         served: &ServedComponents,
         options: &str,
-        auth: Option<Arc<AuthConfig>>,
+        (auth, store): (Option<Arc<AuthConfig>>, Option<SharedStore>),
         wake: Wake<true>,
     ) -> napi::Result<Self> {
         served.components().check_without_routes().map_err(misuse)?;
         let given = HttpOptions::parse(options.as_bytes()).map_err(misuse)?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = given.endpoint(anywhere);
-        config.auth = auth;
+        (config.auth, config.store) = (auth, store);
         let waiting = Arc::new(Waiting::default());
         let (shared, endpoint) = served.open(|components| {
             let endpoint = EndpointServer::new(components, config);
@@ -271,8 +274,24 @@ impl NativeMounted {
         let _ = waiting.shared.set(Arc::downgrade(&shared));
         let auth = AuthRuntime::start(&endpoint)
             .map_err(|error| io("no thread could be started to authenticate callers", error))?;
+        let serving = Arc::downgrade(&shared);
+        let store = StoreRuntime::start(&endpoint, move |work| {
+            if let Some(shared) = serving.upgrade() {
+                shared.push(work);
+            }
+        })
+        .map_err(|error| io("no thread could be started for the store", error))?;
         let (admitted, threads, unread) = Default::default();
-        Ok(Self { shared, server: endpoint, waiting, admitted, threads, auth, unread })
+        Ok(Self {
+            shared,
+            server: endpoint,
+            waiting,
+            admitted,
+            threads,
+            auth,
+            _store: store,
+            unread,
+        })
     }
 
     fn take_admitted(&self, number: f64) -> napi::Result<Admitted> {

@@ -16,6 +16,7 @@ use gudgeon::{
         self, AnyRegistry, Changes, Components, Definition, List, Middleware, ResultBuilder,
         Visibility, find_resource, late_route,
     },
+    store::SharedStore,
     transport::stdio,
 };
 use napi::bindgen_prelude::Function;
@@ -321,7 +322,7 @@ impl NativeServer {
     /// Creates an endpoint for a host's event loop. `wake` is called when there is a batch or a part to take.
     #[napi(catch_unwind, ts_args_type = "options: string, wake: () => void")]
     pub fn serve_mounted(&self, options: String, wake: Wake<true>) -> napi::Result<NativeMounted> {
-        NativeMounted::open(&self.served, &options, self.auth.get().cloned(), wake)
+        NativeMounted::open(&self.served, &options, (self.auth(), self.shared_store()), wake)
     }
 
     /// Creates an endpoint that listens at a URL of its own, once it is started.
@@ -332,8 +333,8 @@ impl NativeServer {
         options: String,
         wake: Wake<true>,
     ) -> napi::Result<NativeListening> {
-        let auth = self.auth.get().cloned();
-        NativeListening::open(&self.served, &url, &options, auth, self.max_message, wake)
+        let shared = (self.auth(), self.shared_store());
+        NativeListening::open(&self.served, &url, &options, shared, self.max_message, wake)
     }
 
     /// Notifies subscribers that this resource has changed.
@@ -412,6 +413,14 @@ impl NativeServer {
 }
 
 impl NativeServer {
+    fn auth(&self) -> Option<Arc<AuthConfig>> {
+        self.auth.get().cloned()
+    }
+
+    fn shared_store(&self) -> Option<SharedStore> {
+        self.store.get().map(HostStore::shared)
+    }
+
     /// The change returns `true` if it had an effect.
     fn change_list(
         &self,

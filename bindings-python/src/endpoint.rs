@@ -14,7 +14,9 @@ use std::{
 
 use gudgeon::{
     auth::server::authenticator::Caller,
-    bindings::{auth_runtime::AuthRuntime, mounts::ComputationThreads},
+    bindings::{
+        auth_runtime::AuthRuntime, mounts::ComputationThreads, store_runtime::StoreRuntime,
+    },
     driver::{EndpointServer, EndpointStep, Work},
     framing::TooLong,
     http::{ConnectionId, MountPoint, Peer},
@@ -48,6 +50,8 @@ pub(crate) struct Endpoint {
     threads: ComputationThreads,
     /// Sends the requests of the authentication; `None` if everybody may call.
     runtime: Option<AuthRuntime>,
+    /// Carries the operations on the store; `None` without one.
+    _store: Option<StoreRuntime>,
 }
 
 impl Endpoint {
@@ -56,9 +60,12 @@ impl Endpoint {
         let source =
             Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
         let runtime = AuthRuntime::start(&server)?;
-        let (source, stream) = (Arc::new(source), Arc::default());
+        let (source, stream): (_, Arc<Mutex<Option<Arc<Stream>>>>) =
+            (Arc::new(source), Arc::default());
         let threads = ComputationThreads::default();
-        Ok(Self { source, server, notifier, stream, threads, runtime })
+        let serving = Arc::clone(&stream);
+        let store = StoreRuntime::start(&server, move |work| distribute(&serving, work))?;
+        Ok(Self { source, server, notifier, stream, threads, runtime, _store: store })
     }
 
     pub(crate) fn source(&self) -> &Arc<Source> {

@@ -372,6 +372,7 @@ impl NativeServer {
         let components = self.components.snapshot();
         let mut config = options.endpoint(at.endpoint_config());
         config.auth = self.auth.get().map(|auth| Arc::clone(&auth.0));
+        config.store = self.store.get().map(|(store, _)| store.shared());
         let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self)?;
@@ -393,6 +394,7 @@ impl NativeServer {
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let mut config = options.endpoint(anywhere);
         config.auth = self.auth.get().map(|auth| Arc::clone(&auth.0));
+        config.store = self.store.get().map(|(store, _)| store.shared());
         self.check_without_routes()?;
         let components = self.components.snapshot();
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;

@@ -6,7 +6,10 @@ use crate::{
     clock,
     error::Error,
     replier::Replier,
-    store::{StoreEngine, StoreListener, StoreOperation, StoreReply, StoreSubscription, derived},
+    store::{
+        SharedStore, StoreEngine, StoreListener, StoreOperation, StoreReply, StoreSubscription,
+        derived,
+    },
     stores::address,
 };
 
@@ -27,6 +30,11 @@ impl HostStore {
     /// `take`, which every object has.
     pub fn of(object: Arc<dyn StoreEngine>, methods: Vec<String>) -> Self {
         Self(Arc::new(Object { engine: object, methods }))
+    }
+
+    /// Returns the store for the configuration of an endpoint.
+    pub fn shared(&self) -> SharedStore {
+        SharedStore(self.engine())
     }
 
     /// Returns the store as servers use it.

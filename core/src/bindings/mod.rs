@@ -31,6 +31,8 @@ pub mod mounts;
 pub mod options;
 #[cfg(feature = "auth")]
 pub mod store;
+#[cfg(feature = "http")]
+pub mod store_runtime;
 pub mod subscriptions;
 pub mod unknown_name;
 #[cfg(feature = "auth")]

@@ -338,6 +338,12 @@ impl EndpointServer {
         }
     }
 
+    /// Returns whether there is a store that nothing carries the operations of yet.
+    #[cfg(feature = "http")]
+    pub fn has_store(&self) -> bool {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Returns a number that other processes do not have.
     pub(super) fn process(&self) -> u64 {
         self.lock().endpoint.process()

@@ -73,7 +73,7 @@ impl StoreLink {
     ) {
         let Self { store, scope, queue, mut requests } = self;
         let process = server.process();
-        let (replier, mut replies) = mpsc::unbounded_channel();
+        let (done, mut replies) = mpsc::unbounded_channel();
         let (listener, mut events) = mpsc::channel(MAX_WAITING);
         let has_lost = Arc::new(AtomicBool::new(false));
         let mut subscription: Option<StoreSubscription> = None;
@@ -122,10 +122,10 @@ impl StoreLink {
                         }
                     };
                     running += 1;
-                    let replier = mpsc::UnboundedSender::clone(&replier);
+                    let done = mpsc::UnboundedSender::clone(&done);
                     store.run(operation.within(&scope), Replier::new(move |reply| {
                         // The endpoint may be gone.
-                        let _ = replier.send((ticket, reply));
+                        let _ = done.send((ticket, reply));
                     }));
                 }
             }

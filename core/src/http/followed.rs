@@ -144,7 +144,7 @@ impl Endpoint {
     pub(super) fn continue_following(&mut self, now: Instant, id: ExchangeId, reply: StoreReply) {
         let Some(mut followed) = self.followed.0.remove(&id) else { return };
         let events = match reply {
-            StoreReply::Events(events) => read(events),
+            StoreReply::Events(events) => read(&events),
             _ => return self.fail_to_follow(now, id, followed),
         };
         followed.request = followed.request.take().or_else(|| request_of(&events));
@@ -157,7 +157,7 @@ impl Endpoint {
                 let is_known = last.is_some_and(|last| last + 1 >= before)
                     && later.first().is_none_or(|event| event.number == followed.next);
                 if is_standalone(followed.stream) {
-                    return self.replace_standalone(now, *request, followed, is_known, events);
+                    return self.replace_standalone(now, *request, &followed, is_known, events);
                 }
                 if !is_known {
                     return self.refuse_request(*request, StatusCode::BAD_REQUEST, &too_old());
@@ -258,7 +258,7 @@ impl Endpoint {
                 true => due.push(*id),
                 false => {
                     self.next_sweep =
-                        [self.next_sweep, Some(followed.until)].into_iter().flatten().min()
+                        [self.next_sweep, Some(followed.until)].into_iter().flatten().min();
                 }
             }
         }
@@ -364,7 +364,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         request: HttpRequest,
-        followed: Followed,
+        followed: &Followed,
         is_known: bool,
         events: Vec<StoredEvent>,
     ) {
@@ -401,7 +401,7 @@ impl Endpoint {
     fn fail_to_follow(&mut self, now: Instant, id: ExchangeId, mut followed: Followed) {
         match std::mem::replace(&mut followed.stage, Stage::Open) {
             Stage::Opening(request) if is_standalone(followed.stream) => {
-                self.replace_standalone(now, *request, followed, false, Vec::new());
+                self.replace_standalone(now, *request, &followed, false, Vec::new());
             }
             Stage::Opening(request) => self.refuse_for_now(*request, &away()),
             // The client resumes it again, perhaps elsewhere.
@@ -421,7 +421,7 @@ fn away() -> Reason {
     Reason::new("store", AWAY)
 }
 
-fn read(events: Vec<(u64, Vec<u8>)>) -> Vec<StoredEvent> {
+fn read(events: &[(u64, Vec<u8>)]) -> Vec<StoredEvent> {
     let mut events: Vec<StoredEvent> =
         events.iter().filter_map(|(_, event)| json::from_bytes(event).ok()).collect();
     events.sort_by_key(|event| event.number);
