@@ -27,6 +27,11 @@ mod log_text;
 pub mod protocol;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
+pub mod metrics;
+#[cfg(not(feature = "bindings"))]
+mod metrics;
+#[cfg(feature = "bindings")]
+#[doc(hidden)]
 pub mod log_events;
 #[cfg(not(feature = "bindings"))]
 mod log_events;

@@ -41,6 +41,7 @@ struct Given {
     legacy_sse: Option<bool>,
     health: Option<String>,
     ready: Option<String>,
+    metrics: Option<String>,
     max_body: Option<usize>,
     max_sessions: Option<usize>,
     max_streams: Option<usize>,
@@ -129,6 +130,7 @@ impl Given {
         options.legacy_sse = self.legacy_sse.unwrap_or(true);
         options.health = self.health;
         options.ready = self.ready;
+        options.metrics = self.metrics;
         options.max_body = self.max_body.unwrap_or(options.max_body);
         options.max_sessions = self.max_sessions.unwrap_or(options.max_sessions);
         options.max_streams = self.max_streams.unwrap_or(options.max_streams);

@@ -279,6 +279,7 @@ test("invalid addresses and options are refused with the fix", async () => {
   await refused(LOCAL, { health: "healthz" }, { name: "TypeError", message: /health: "healthz" is not a path as in URLs; write one such as "\/healthz"/ });
   await refused(LOCAL, { ready: "/mcp" }, { name: "TypeError", message: /listen\(.*ready: "\/mcp" is a path of the endpoint; choose another one, such as "\/readyz"/ });
   await refused(LOCAL, { drainDelayMs: -1 }, { name: "TypeError", message: /drainDelayMs must be a number of milliseconds/ });
+  await refused(LOCAL, { metrics: "metrics" }, { name: "TypeError", message: /metrics: "metrics" is not a path as in URLs; write one such as "\/metrics"/ });
   await refused(LOCAL, { tls: {} }, { name: "TypeError", message: /tls must be \{ cert, key \}/ });
   await refused("https://127.0.0.1:0/mcp", {}, /tls/);
   await assert.rejects(app.run(LOCAL, { keepAliveMs: NaN }), { name: "TypeError", message: /run\(.*keepAliveMs/ });

@@ -112,6 +112,7 @@ class HttpOptions(TypedDict, total=False):
     legacy_sse: bool
     health: str
     ready: str
+    metrics: str
     max_body: int
     sessions: Literal["sealed", "none"]
     max_sessions: int

@@ -22,6 +22,7 @@ pub struct HttpOptions {
     legacy_sse: bool,
     health: Option<String>,
     ready: Option<String>,
+    metrics: Option<String>,
     max_body: Option<usize>,
     sessions: Option<Sessions>,
     max_sessions: Option<usize>,
@@ -94,6 +95,7 @@ impl HttpOptions {
         base.legacy_sse = self.legacy_sse;
         base.health.clone_from(&self.health);
         base.ready.clone_from(&self.ready);
+        base.metrics.clone_from(&self.metrics);
         set(&mut base.max_body, self.max_body);
         set(
             &mut base.sessions,
@@ -184,6 +186,7 @@ mod tests {
             r#"{"trustedProxies":["a"]}"#,
             r#"{"health":"healthz"}"#,
             r#"{"health":"/up","ready":"/up"}"#,
+            r#"{"health":"/up","metrics":"/up"}"#,
         ] {
             assert!(HttpOptions::parse(options.as_bytes()).is_err(), "{options}");
         }

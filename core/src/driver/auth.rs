@@ -1,17 +1,17 @@
 //! The authenticator of an endpoint, behind a lock of its own.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use http::{HeaderMap, request::Parts};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{auth_proxy::Proxied, start};
+use super::{auth_proxy::Proxied, measured_store::MeasuredStore, start};
 use crate::{
     auth::{
         fetch::{FetchError, FetchRequest, Fetched},
@@ -27,8 +27,9 @@ use crate::{
     error::Error,
     http::{Admission, AdmittedHead, Part, Refused, Unauthenticated},
     log_limit::LogLimit,
+    metrics::Metrics,
     replier::Replier,
-    store::{StoreOperation, StoreReply},
+    store::{StoreEngine as _, StoreOperation, StoreReply},
 };
 
 type Decision = Result<Caller, AuthRefusal>;
@@ -55,6 +56,7 @@ pub(crate) trait Fetcher: Send + Sync {
 pub(crate) struct AuthServer {
     state: Mutex<State>,
     config: Arc<AuthConfig>,
+    metrics: Arc<Metrics>,
     fetcher: OnceLock<Arc<dyn Fetcher>>,
     /// Counts the functions of the host that run.
     running: Arc<Semaphore>,
@@ -87,11 +89,16 @@ struct Withdrawal {
 impl AuthServer {
     /// Creates the authenticator. `keys` are those that the servers of one address share; without any, nonces are valid in
     /// this process only.
-    pub(crate) fn new(config: &Arc<AuthConfig>, keys: &[Vec<u8>]) -> Result<Arc<Self>, Error> {
+    pub(crate) fn new(
+        config: &Arc<AuthConfig>,
+        keys: &[Vec<u8>],
+        metrics: Arc<Metrics>,
+    ) -> Result<Arc<Self>, Error> {
         let machine = config.authenticator(keys, &start().seed)?;
         Ok(Arc::new_cyclic(|this| Self {
             state: Mutex::new(State { machine, waiting: HashMap::new() }),
             config: Arc::clone(config),
+            metrics,
             fetcher: OnceLock::new(),
             running: Arc::new(Semaphore::new(MAX_RUNNING)),
             storing: Mutex::default(),
@@ -164,6 +171,11 @@ impl AuthServer {
                 () = timer => self.handle(AuthInput::Tick),
             }
         }
+    }
+
+    /// Returns the age of the keys of each issuer that were fetched.
+    pub(super) fn key_set_ages(&self) -> BTreeMap<String, Duration> {
+        self.lock().machine.key_set_ages(clock::now())
     }
 
     /// Sends an HTTP request.
@@ -243,6 +255,7 @@ impl AuthServer {
             return;
         };
         let this = Weak::clone(&self.this);
+        let store = MeasuredStore::new(store, &self.metrics);
         store.run(
             operation,
             Replier::new(move |reply| {
@@ -332,7 +345,7 @@ pub(crate) async fn authenticate_upgrade(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-    use std::{sync::mpsc, time::Duration};
+    use std::sync::mpsc;
 
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use http::{HeaderValue, Method, StatusCode, header};
@@ -376,7 +389,7 @@ mod tests {
         let config = json!({ "methods": [{ "kind": "jwt", "issuer": "https://as.example.com",
             "jwksUrl": KEYS }] });
         let config = Arc::new(AuthConfig::parse(config.to_string().as_bytes()).unwrap());
-        let server = AuthServer::new(&config, &[b"key".to_vec()]).unwrap();
+        let server = AuthServer::new(&config, &[b"key".to_vec()], Arc::default()).unwrap();
         let (sender, sent) = mpsc::channel();
         server.set_fetcher(Arc::new(Sent(sender)));
         assert!(matches!(begin(&server), Begun::Waits(..)));

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work,
+    amounts::ServerEndpoints,
     endpoint_state::{EndpointState, Publish},
     event_log::ServerLog,
     sending::Sending,
@@ -99,6 +100,7 @@ impl EndpointServer {
         let log = ServerLog::default();
         log.write_refusals_of(&admission);
         let backlog = Backlog::new(&ledgers.unread);
+        let metrics = Arc::clone(endpoint.metrics());
         let sessions = Arc::clone(endpoint.session_config());
         let store = endpoint.store().map(|store| endpoint.sealed_store(store));
         let store = store.map(StoreQueue::new);
@@ -107,10 +109,12 @@ impl EndpointServer {
             state.use_store(queue);
             link
         });
-        Arc::new(Self {
+        let server = Arc::new(Self {
             // Without one, the admission refuses everybody.
             #[cfg(feature = "auth")]
-            auth: admission.auth_config().and_then(|config| AuthServer::new(config, keys).ok()),
+            auth: admission
+                .auth_config()
+                .and_then(|config| AuthServer::new(config, keys, Arc::clone(&metrics)).ok()),
             admission,
             sessions: RwLock::new(sessions),
             state: Mutex::new(state),
@@ -122,7 +126,10 @@ impl EndpointServer {
             rescheduled: Notify::new(),
             ended: Notify::new(),
             waiting: AtomicUsize::new(0),
-        })
+        });
+        let own = Arc::downgrade(&server);
+        metrics.add_endpoint(own, || Box::new(ServerEndpoints::default()));
+        server
     }
 
     /// Returns the checks of a request that come before its body is read.

@@ -74,6 +74,11 @@ impl EndpointState {
         self.store = Some(store);
     }
 
+    /// Returns whether other processes serve the address as well.
+    pub(super) fn is_shared(&self) -> bool {
+        self.publish.is_some()
+    }
+
     #[inline]
     pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> EndpointStep {
         let now = clock::now();

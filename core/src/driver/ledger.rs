@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::protocol::{ClientKey, Shares};
+use crate::{
+    metrics::Amount,
+    protocol::{ClientKey, Shares},
+};
 
 /// The bytes of a message that are not counted, so that small messages take no lock.
 const SMALL_MESSAGE: usize = 16 * 1024;
@@ -93,6 +96,11 @@ impl Ledger {
         let has_room = shares.replace(client, before, after);
         self.total.store(shares.total(), Ordering::Relaxed);
         has_room
+    }
+
+    /// Returns the occupied amount, with its maximum.
+    pub(crate) fn amount(&self) -> Amount {
+        Amount { now: self.total.load(Ordering::Relaxed), limit: self.max }
     }
 
     #[cfg(all(test, feature = "http"))]

@@ -1,5 +1,6 @@
 //! Servers that shells drive: an [`Endpoint`](crate::http::Endpoint) behind a lock; and the end of their processes.
 
+mod amounts;
 #[cfg(feature = "auth")]
 mod auth;
 #[cfg(feature = "auth")]
@@ -12,6 +13,8 @@ mod handler_events;
 mod hosted;
 pub(crate) mod ledger;
 mod lines;
+#[cfg(feature = "auth")]
+mod measured_store;
 #[cfg(feature = "lock-waits")]
 mod lock_waits;
 mod native_host;

@@ -11,6 +11,7 @@ mod cursors;
 mod dispatch;
 mod handler_event;
 mod host;
+mod measured;
 mod id;
 pub mod key_ring;
 mod notifications;
@@ -36,6 +37,7 @@ use std::{
 
 pub use self::call::Load;
 pub(crate) use self::peer::{PeerLoad, PeerSession, Pump};
+pub(crate) use self::rounds::MAX_BYTES as MAX_SUSPENDED_BYTES;
 use self::{
     call::CallTable, concurrency::ConcurrencyLimits, read_cache::ReadCache, rounds::Rounds,
     sealed_store::SealedStore, sealing::Sealing,
@@ -214,6 +216,11 @@ impl Engine {
     /// Returns the time at which [`expire`](Self::expire) is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.calls.deadline()
+    }
+
+    /// Returns the maximum number of suspended handlers.
+    pub(crate) fn suspended_limit(&self) -> usize {
+        self.limits().suspended_limit
     }
 
     /// Returns whether nothing of any call is kept.

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     error::Fault,
     log_events::{EventFacts, EventKind, LogEvent},
-    protocol::{MethodName, Principal, Raw},
+    metrics::{CallNumber, Outcome},
+    protocol::{MethodName, Principal, Raw, Response},
     session::{
         InboundKey,
         server::{
@@ -24,6 +25,9 @@ use crate::{
         },
     },
 };
+
+/// The reason of messages that did not become calls.
+const INVALID_MESSAGE: &str = "invalid_message";
 
 /// The context in which a session handles one input.
 pub(crate) struct Pump<'a> {
@@ -67,6 +71,8 @@ struct MessageInProgress {
     begun: Instant,
     /// `true` if the answer is a stream of changes.
     listens: bool,
+    /// The place at which its end is counted.
+    number: Option<CallNumber>,
 }
 
 /// The number and bytes of one peer's messages that are being handled.
@@ -144,13 +150,10 @@ impl PeerSession {
     ) {
         let done = match &input {
             session::Input::Call(key, CallEvent::Answered(answer)) => {
-                if let Err(fault) = answer {
-                    self.log_fault(pump, *key, fault);
-                }
-                self.forget(*key)
+                self.answered(pump, *key, answer)
             }
             session::Input::Call(key, CallEvent::Listening(_)) => {
-                self.log_listening(pump, *key);
+                self.listening(pump, *key);
                 None
             }
             session::Input::Closed => {
@@ -193,6 +196,7 @@ impl PeerSession {
                 Output::Call(call) => self.begin(pump, current, call),
                 Output::Cancel(key) => {
                     if let Some(message) = self.forget(key) {
+                        message.count(pump, Outcome::Cancelled);
                         if self.is_closed {
                             self.log_cut(pump, &message);
                         }
@@ -270,17 +274,17 @@ impl PeerSession {
     fn begin(&mut self, pump: &mut Pump<'_>, stream: u64, mut call: session::Call) {
         let (key, weight) = (call.key, call.context.weight);
         self.add_http_context(pump, &mut call.context);
+        let number = pump.engine.call_number(&call);
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
+        let begun = pump.now;
+        let message = MessageInProgress { call: id, stream, weight, begun, listens: false, number };
         match &event {
-            CallEvent::Answered(Err(fault)) => self.log_fault(pump, key, fault),
-            CallEvent::Answered(Ok(_)) => (),
+            CallEvent::Answered(answer) => self.end(pump, key, &message, None, answer),
             event => {
-                let begun = pump.now;
-                let message = MessageInProgress { call: id, stream, weight, begun, listens: false };
                 self.requests.insert(key, message);
                 self.bytes += weight;
                 if matches!(event, CallEvent::Listening(_)) {
-                    self.log_listening(pump, key);
+                    self.listening(pump, key);
                 }
             }
         }
@@ -301,7 +305,8 @@ impl PeerSession {
             return self.machine.handle(done);
         };
         let begun = pump.now;
-        let message = MessageInProgress { call, stream: 0, weight, begun, listens: false };
+        let message =
+            MessageInProgress { call, stream: 0, weight, begun, listens: false, number: None };
         self.notifications.insert(key, message);
         self.bytes += weight;
     }
@@ -314,25 +319,68 @@ impl PeerSession {
         event: CallEvent,
     ) -> Option<MessageInProgress> {
         let message = match &event {
-            CallEvent::Answered(answer) => {
-                if let Err(fault) = answer {
-                    self.log_fault(pump, key, fault);
-                }
-                self.forget(key)
-            }
+            CallEvent::Answered(answer) => self.answered(pump, key, answer),
             _ => None,
         };
         self.machine.handle(session::Input::Call(key, event));
         message
     }
 
+    /// Handles the answer to a request. Returns what is known of the request.
+    #[inline]
+    fn answered(
+        &mut self,
+        pump: &mut Pump<'_>,
+        key: InboundKey,
+        answer: &Result<Response, Fault>,
+    ) -> Option<MessageInProgress> {
+        let message = self.forget(key)?;
+        let duration = pump.now.saturating_duration_since(message.begun);
+        self.end(pump, key, &message, Some(duration), answer);
+        Some(message)
+    }
+
+    /// Counts the end of a request, and logs it if its answer is an error. `duration`: the time that it took, unless it was
+    /// answered at once.
+    #[inline]
+    fn end(
+        &self,
+        pump: &mut Pump<'_>,
+        key: InboundKey,
+        message: &MessageInProgress,
+        duration: Option<Duration>,
+        answer: &Result<Response, Fault>,
+    ) {
+        if message.number.is_some() {
+            message.count(pump, Outcome::of_answer(answer));
+        }
+        if let Err(fault) = answer {
+            self.log_fault(pump, key, duration, fault);
+        }
+    }
+
+    /// Counts a subscription when it begins, because its end says nothing about the server.
+    #[cold]
+    fn listening(&mut self, pump: &mut Pump<'_>, key: InboundKey) {
+        if let Some(message) = self.requests.get_mut(&key) {
+            message.count(pump, Outcome::Ok);
+            message.number = None;
+        }
+        self.log_listening(pump, key);
+    }
+
     /// Logs that a request is answered with an error.
     #[cold]
-    fn log_fault(&self, pump: &mut Pump<'_>, key: InboundKey, fault: &Fault) {
+    fn log_fault(
+        &self,
+        pump: &mut Pump<'_>,
+        key: InboundKey,
+        duration: Option<Duration>,
+        fault: &Fault,
+    ) {
         let Some((id, method, client)) = self.machine.request(key) else { return };
         let Some(mut event) = LogEvent::for_fault(fault, method) else { return };
-        let begun = self.requests.get(&key).map(|message| message.begun);
-        event.facts.duration = begun.map(|begun| pump.now.saturating_duration_since(begun));
+        event.facts.duration = duration;
         event.facts.request_id = Some(id.clone());
         event.facts.client = client.name();
         self.log(pump, event);
@@ -342,7 +390,8 @@ impl PeerSession {
     #[cold]
     fn log_invalid(&self, pump: &mut Pump<'_>, code: i64) {
         let detail = format!("the message is not valid here (error {code})");
-        self.log(pump, LogEvent::new(EventKind::CallRejected, detail).because("invalid_message"));
+        pump.engine.metrics().refused(INVALID_MESSAGE);
+        self.log(pump, LogEvent::new(EventKind::CallRejected, detail).because(INVALID_MESSAGE));
     }
 
     /// Logs that the answer to a stateless HTTP request is a stream of changes from now on.
@@ -426,6 +475,17 @@ impl PeerSession {
     fn forget_notification(&mut self, key: InboundKey) {
         if let Some(message) = self.notifications.remove(&key) {
             self.bytes -= message.weight;
+        }
+    }
+}
+
+impl MessageInProgress {
+    /// Counts the end of a request.
+    #[inline]
+    fn count(&self, pump: &Pump<'_>, outcome: Outcome) {
+        if let Some(number) = self.number {
+            let duration = pump.now.saturating_duration_since(self.begun);
+            pump.engine.metrics().ended(number, outcome, duration);
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Bytes that all suspended handlers may hold.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes counted for each suspended handler in addition to its input and questions.
 const BASE_WEIGHT: usize = 4 * 1024;
 /// The number of requests that may join one run.

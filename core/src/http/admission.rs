@@ -35,6 +35,7 @@ use crate::auth::authorization_server::{
 };
 use crate::{
     error::Error,
+    metrics::Metrics,
     protocol::{Dialect, Principal},
     router::Routes,
     session::server::{HttpFacts, MissingScopes, SessionConfig},
@@ -55,6 +56,7 @@ pub(super) struct Rules {
     pub(super) guard: Guard,
     pub(super) config: EndpointConfig,
     pub(super) dialects: Vec<Dialect>,
+    pub(super) metrics: Arc<Metrics>,
     has_sessions: bool,
     probes: Probes,
     routes: Arc<Routes>,
@@ -70,7 +72,11 @@ impl Admission {
         config: &EndpointConfig,
         session: &SessionConfig,
         routes: Arc<Routes>,
+        metrics: Arc<Metrics>,
     ) -> Self {
+        if config.metrics.is_some() {
+            metrics.turn_on();
+        }
         Self(Arc::new(Rules {
             guard: Guard::new(&config.guard),
             config: config.clone(),
@@ -80,7 +86,8 @@ impl Admission {
             probes: Probes::new(config),
             routes,
             is_draining: AtomicBool::new(false),
-            log: RefusalLog::default(),
+            log: RefusalLog::new(Arc::clone(&metrics)),
+            metrics,
             #[cfg(feature = "auth")]
             protected: Protected::from_config(config),
         }))
@@ -131,6 +138,10 @@ impl Admission {
         let rules = &*self.0;
         if let Some(answer) = self.probe(&head.method, head.uri.path(), true) {
             return Err(answer.into());
+        }
+        if rules.probes.reads_metrics(&head.method, head.uri.path()) {
+            let anybody = RequestHead::of_route(HeaderMap::new(), HeaderMap::new());
+            return Ok(self.admitted(anybody, Target::Metrics));
         }
         #[cfg(feature = "auth")]
         let mut head = head;
@@ -207,8 +218,8 @@ impl Admission {
         Ok(self.admitted(admitted, target))
     }
 
-    /// Returns the answer to a request for `health` or `ready`, for which nothing is checked; `None` for a request with another
-    /// path. `is_started`: the hooks at start have run.
+    /// Returns the answer to a request for `health` or `ready`, for which nothing is checked, and to one for `metrics` with another
+    /// method than GET and HEAD; `None` for others. `is_started`: the hooks at start have run.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn probe(&self, method: &HttpMethod, path: &str, is_started: bool) -> Option<Part> {
         self.0.probes.answer(method, path, || match is_started {
@@ -240,7 +251,7 @@ impl Admission {
         AdmittedHead::new(self.clone(), head, target)
     }
 
-    /// Returns the paths of `health` and `ready`.
+    /// Returns the paths of `health`, `ready` and `metrics`.
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only services have routes"))]
     pub(crate) fn probe_paths(&self) -> impl Iterator<Item = &str> {
         self.0.probes.paths()

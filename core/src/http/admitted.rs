@@ -11,6 +11,7 @@ use super::{
     admission::{Admission, NOWHERE},
     content::Content,
     logging::Reason,
+    probes,
     reply::{self, Accepts},
     routes::RouteTarget,
 };
@@ -72,6 +73,8 @@ pub(super) enum Target {
         session: Option<String>,
     },
     Route(Box<RouteTarget>),
+    /// The metrics, which everybody may read.
+    Metrics,
     /// The MCP headers contradict each other. The refusal names the request, which is in the body.
     InvalidHeaders(Fault),
     /// A resource of the OAuth proxy, for which the sender needs no token.
@@ -170,7 +173,7 @@ impl AdmittedHead {
         }
     }
 
-    /// Parses the body. Fails with the answer to a request that is refused.
+    /// Parses the body. Fails with the answer to a request that is refused, or that needs nothing of the endpoint.
     pub fn body(self, body: &[u8]) -> Result<Box<AdmittedRequest<'_>>, Part> {
         if body.len() > self.max_body() && self.target.has_body() {
             return Err(self.refuse(&Refused::BodyTooLarge));
@@ -198,6 +201,7 @@ impl AdmittedHead {
             Target::PostLegacySse { session } => {
                 Content::PostLegacySse { session, frame: Frame::parse(body) }
             }
+            Target::Metrics => return Err(probes::metrics_answer(&admission.0.metrics)),
             Target::InvalidHeaders(fault) => {
                 let reason = Reason::new("headers", "its headers contradict each other");
                 let part = head.refuse_headers(body, fault);
@@ -227,7 +231,7 @@ impl Target {
 }
 
 impl RequestHead {
-    /// Returns the head of a request for a route, which nothing of MCP concerns.
+    /// Returns the head of a request for a route or for metrics, which nothing of MCP concerns.
     pub(super) fn of_route(headers: HeaderMap, cors: HeaderMap) -> Self {
         Self {
             facts: HttpFacts { headers, ..HttpFacts::default() },

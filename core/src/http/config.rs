@@ -26,6 +26,8 @@ pub struct EndpointConfig {
     pub health: Option<String>,
     /// The path that answers whether calls are accepted, matched as the one above.
     pub ready: Option<String>,
+    /// The path that answers with the metrics of the server, matched as the two above.
+    pub metrics: Option<String>,
     /// The maximum size of a request body, in bytes.
     pub max_body: usize,
     pub sessions: SessionMode,
@@ -58,6 +60,7 @@ impl Default for EndpointConfig {
             legacy_sse: false,
             health: None,
             ready: None,
+            metrics: None,
             max_body: 4 * 1024 * 1024,
             sessions: SessionMode::Sealed,
             max_sessions: 10_000,

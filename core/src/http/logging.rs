@@ -1,6 +1,11 @@
 //! The log events of an endpoint: refused requests, sessions and streams.
 
-use std::{borrow::Cow, fmt, net::IpAddr, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    fmt,
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+};
 
 use http::StatusCode;
 
@@ -8,16 +13,19 @@ use super::{Admission, Endpoint, Part, Refused, requests::HttpRequest, sessions:
 use crate::{
     error::option_name,
     log_events::{EventFacts, EventKind, LogEvent},
+    metrics::Metrics,
     session::server::HttpFacts,
 };
 
 /// A function that takes an event, from any thread.
 pub(crate) type WriteEvent = Box<dyn Fn(LogEvent) + Send + Sync>;
 
-/// The place to which requests are reported that are refused before they reach the state of the endpoint. Without a driver
-/// there is none.
-#[derive(Default)]
-pub(super) struct RefusalLog(OnceLock<WriteEvent>);
+/// The place to which requests are reported that are refused before they reach the state of the endpoint.
+pub(super) struct RefusalLog {
+    /// Empty without a driver.
+    write: OnceLock<WriteEvent>,
+    metrics: Arc<Metrics>,
+}
 
 /// The reason why a request is refused: a name for the log, and the text of the answer.
 #[derive(Debug)]
@@ -97,10 +105,15 @@ impl Refused {
 }
 
 impl RefusalLog {
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        Self { write: OnceLock::new(), metrics }
+    }
+
     /// Reports a request of which these facts are known.
     #[cold]
     pub(super) fn write(&self, reason: &Reason, part: &Part, facts: &HttpFacts) {
-        let (Some(write), Part::Head { status, .. }) = (self.0.get(), part) else { return };
+        self.metrics.refused(reason.name);
+        let (Some(write), Part::Head { status, .. }) = (self.write.get(), part) else { return };
         let mut event = reason.event(*status);
         set_caller(&mut event.facts, facts);
         write(event);
@@ -130,7 +143,7 @@ impl Admission {
     /// Has refused requests reported to this function, which is called from any thread and without any lock.
     pub(crate) fn log_to(&self, write: WriteEvent) {
         // Each endpoint has one driver.
-        let _ = self.0.log.0.set(write);
+        let _ = self.0.log.write.set(write);
     }
 
     /// Reports a request that is not admitted, and that came from this address. Returns the answer to it.
@@ -153,6 +166,7 @@ impl Endpoint {
         status: StatusCode,
     ) {
         let mut event = reason.event(status);
+        self.metrics().refused(reason.name);
         set_caller(&mut event.facts, &request.facts);
         self.engine.log(event);
     }

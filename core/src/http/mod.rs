@@ -6,6 +6,7 @@
 
 mod admission;
 mod admitted;
+mod amounts;
 #[cfg(feature = "auth")]
 mod authorization;
 mod challenge;
@@ -79,6 +80,7 @@ use crate::{
     },
     error::Fault,
     framing::TooLong,
+    metrics::Metrics,
     protocol::{Frame, Id, Principal},
     router::Components,
     session::{
@@ -258,7 +260,12 @@ impl Endpoint {
     pub fn new(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Self {
         let session = session_config(&components, start);
         Self {
-            admission: Admission::new(&config, &session, Arc::clone(&components.routes)),
+            admission: Admission::new(
+                &config,
+                &session,
+                Arc::clone(&components.routes),
+                Arc::clone(&components.server.metrics),
+            ),
             period: sweep::period(&config),
             config,
             session,
@@ -433,6 +440,12 @@ impl Endpoint {
     /// Returns the name of the server.
     pub(crate) fn server_name(&self) -> &str {
         self.engine.server_name()
+    }
+
+    /// Returns the numbers of the server.
+    #[doc(hidden)] // For the drivers and the tests.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.admission.0.metrics
     }
 
     /// Returns the names of the components whose handlers run.

@@ -1,7 +1,8 @@
-//! The paths at which orchestrators and load balancers ask whether the server runs and whether it takes calls.
+//! The paths at which orchestrators and load balancers ask whether the server runs and whether it takes calls, and at which
+//! Prometheus reads metrics.
 //!
 //! They are answered before every check and every lock, because such programs call by IP address, have no credentials, and
-//! also ask a server that is full. The answers reveal nothing else.
+//! also ask a server that is full.
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -10,12 +11,15 @@ use super::{EndpointConfig, Part, config::PathMeaning, requests::RETRY_AFTER};
 use crate::auth::authorization_server::proxy::OAuthEndpoint;
 use crate::{
     error::{Error, option_name},
+    metrics::{self, Metrics},
     router::is_path,
 };
 
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
+const OK: &str = "ok\n";
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
+const METRICS: HeaderValue = HeaderValue::from_static(metrics::CONTENT_TYPE);
 
 /// The readiness of a server for calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,6 +36,7 @@ pub(super) enum Readiness {
 enum Probe {
     Health,
     Ready,
+    Metrics,
 }
 
 /// The configured paths.
@@ -48,19 +53,42 @@ impl Probes {
         let own = |path: &Option<String>, probe| {
             path.as_deref().map(|path| (trimmed(path).to_owned(), probe))
         };
-        let paths = [own(&config.health, Probe::Health), own(&config.ready, Probe::Ready)];
+        let paths = [
+            own(&config.health, Probe::Health),
+            own(&config.ready, Probe::Ready),
+            own(&config.metrics, Probe::Metrics),
+        ];
         let mut paths: Vec<_> = paths.into_iter().flatten().collect();
         paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         Self { paths, is_mounted: config.path.is_none() }
     }
 
-    /// Returns the answer to a probe; `None` for a request with another path.
+    /// Returns the answer to a probe; `None` for a request with another path, and for one that reads metrics.
     pub(super) fn answer(
         &self,
         method: &Method,
         path: &str,
         readiness: impl FnOnce() -> Readiness,
     ) -> Option<Part> {
+        let probe = self.at(path)?;
+        if !is_read(method) {
+            let mut headers = plain();
+            headers.insert(header::ALLOW, ALLOWED);
+            return Some(part(StatusCode::METHOD_NOT_ALLOWED, headers, "send GET or HEAD\n"));
+        }
+        match probe {
+            Probe::Health => Some(part(StatusCode::OK, plain(), OK)),
+            Probe::Ready => Some(answer(readiness())),
+            Probe::Metrics => None,
+        }
+    }
+
+    /// Returns whether a request with this path reads the metrics.
+    pub(super) fn reads_metrics(&self, method: &Method, path: &str) -> bool {
+        is_read(method) && self.at(path) == Some(Probe::Metrics)
+    }
+
+    fn at(&self, path: &str) -> Option<Probe> {
         if self.paths.is_empty() {
             return None;
         }
@@ -69,8 +97,7 @@ impl Probes {
             true => path.ends_with(own),
             false => path == own,
         };
-        let (_, probe) = self.paths.iter().find(|(own, _)| matches(own))?;
-        Some(answer(*probe, method, readiness()))
+        Some(self.paths.iter().find(|(own, _)| matches(own))?.1)
     }
 
     /// Returns the configured paths.
@@ -81,21 +108,38 @@ impl Probes {
 
 /// Errors if the path of a probe is not a path, or has another use; the message names the option and the fix.
 pub(super) fn check(config: &EndpointConfig) -> Result<(), Error> {
-    for (option, path, example) in
-        [("health", &config.health, "/healthz"), ("ready", &config.ready, "/readyz")]
-    {
-        if let Some(problem) = path.as_deref().and_then(|path| problem(config, path, example)) {
+    let options = options(config);
+    for (place, (option, path, example)) in options.iter().enumerate() {
+        let Some(path) = path else { continue };
+        if let Some(problem) = problem(config, path, example) {
             return Err(Error::misuse(format!("{}: {problem}", option_name(option))));
         }
+        let is_same = |other: &&(_, Option<&str>, _)| other.1.is_some_and(|one| is_same(one, path));
+        if let Some((other, ..)) = options.iter().take(place).find(is_same) {
+            return Err(Error::misuse(format!(
+                "{}: {path:?} is the path of {} as well; choose another one, such as {example:?}",
+                option_name(option),
+                option_name(other)
+            )));
+        }
     }
-    match (&config.health, &config.ready) {
-        (Some(health), Some(ready)) if is_same(health, ready) => Err(Error::misuse(format!(
-            "{}: {ready:?} is the path of {} as well; choose another one, such as \"/readyz\"",
-            option_name("ready"),
-            option_name("health")
-        ))),
-        _ => Ok(()),
-    }
+    Ok(())
+}
+
+/// Returns the options that are paths of probes, with their values, and an example for each.
+pub(super) fn options(config: &EndpointConfig) -> [(&'static str, Option<&str>, &'static str); 3] {
+    [
+        ("health", config.health.as_deref(), "/healthz"),
+        ("ready", config.ready.as_deref(), "/readyz"),
+        ("metrics", config.metrics.as_deref(), "/metrics"),
+    ]
+}
+
+/// Returns the answer to a request that reads the metrics.
+pub(super) fn metrics_answer(metrics: &Metrics) -> Part {
+    let mut headers = plain();
+    headers.insert(header::CONTENT_TYPE, METRICS);
+    part(StatusCode::OK, headers, metrics::text(&metrics.snapshot()))
 }
 
 /// Returns what is wrong with a path, and how to fix it.
@@ -137,26 +181,31 @@ fn is_oauth(path: &str) -> bool {
     path.contains("/.well-known/")
 }
 
-fn answer(probe: Probe, method: &Method, readiness: Readiness) -> Part {
+/// Returns the answer of `ready`.
+fn answer(readiness: Readiness) -> Part {
+    let reason = match readiness {
+        Readiness::Ready => return part(StatusCode::OK, plain(), OK),
+        Readiness::Starting => "the server has not started\n",
+        Readiness::Draining => "the server is shutting down\n",
+    };
+    let mut headers = plain();
+    headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    part(StatusCode::SERVICE_UNAVAILABLE, headers, reason)
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+fn plain() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(3);
     headers.insert(header::CONTENT_TYPE, PLAIN);
     headers.insert(header::CACHE_CONTROL, NO_STORE);
-    let (status, body) = match (probe, readiness) {
-        _ if !matches!(*method, Method::GET | Method::HEAD) => {
-            headers.insert(header::ALLOW, ALLOWED);
-            (StatusCode::METHOD_NOT_ALLOWED, "send GET or HEAD\n")
-        }
-        (Probe::Ready, Readiness::Starting) => {
-            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            (StatusCode::SERVICE_UNAVAILABLE, "the server has not started\n")
-        }
-        (Probe::Ready, Readiness::Draining) => {
-            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            (StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down\n")
-        }
-        (Probe::Health, _) | (Probe::Ready, Readiness::Ready) => (StatusCode::OK, "ok\n"),
-    };
-    // Servers leave out the body of the answer to HEAD, and send its length.
+    headers
+}
+
+/// Servers leave out the body of the answer to HEAD, and send its length.
+fn part(status: StatusCode, headers: HeaderMap, body: impl Into<Vec<u8>>) -> Part {
     Part::Head { status, headers, body: body.into(), more: false }
 }
 

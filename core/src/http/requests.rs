@@ -96,6 +96,7 @@ impl Endpoint {
     pub(crate) fn refuse_connection(&self) -> Option<(Part, LogEvent)> {
         let reason = self.admit_connection().err()?;
         let event = reason.event(StatusCode::SERVICE_UNAVAILABLE);
+        self.metrics().refused(reason.name);
         Some((Part::unavailable(&reason.text), event))
     }
 

@@ -43,13 +43,14 @@ pub(super) struct RouteTarget {
 pub(super) fn check(config: &EndpointConfig, routes: &Routes) -> Result<(), Error> {
     let refused = |problem: String| Err(Error::misuse(problem));
     for path in routes.paths() {
-        let of_probe =
-            |own: &Option<String>| own.as_deref().is_some_and(|own| probes::is_same(own, path));
+        let mut options = probes::options(config).into_iter();
+        let of_probe = |own: Option<&str>| own.is_some_and(|own| probes::is_same(own, path));
         let used_by = match probes::used_by(config, path) {
             Some(used_by) => used_by.to_owned(),
-            None if of_probe(&config.health) => option_name("health"),
-            None if of_probe(&config.ready) => option_name("ready"),
-            None => continue,
+            None => match options.find(|(_, own, _)| of_probe(*own)) {
+                Some((option, ..)) => option_name(option),
+                None => continue,
+            },
         };
         return refused(format!(
             "route {path:?}: this is a path of {used_by}; choose another one, such as \"/hooks\""

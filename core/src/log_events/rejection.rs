@@ -1,7 +1,10 @@
 //! The events of requests that are answered with an error.
 
 use super::{EventFacts, EventKind, LogEvent, fields::name};
-use crate::error::{Fault, FaultKind};
+use crate::{
+    error::{Fault, FaultKind},
+    metrics::Outcome,
+};
 
 impl LogEvent {
     /// Returns the event of a request for this method that failed with this fault; `None` if its handler is the one that
@@ -13,11 +16,15 @@ impl LogEvent {
             None => name(method).into_owned(),
         };
         let is_unknown = component.is_some_and(|component| !component.exists);
-        let (reason, detail) = match fault.kind {
-            FaultKind::TimedOut => {
+        match Outcome::of_fault(fault.kind) {
+            Outcome::Timeout => {
                 let event = Self::new(EventKind::CallTimedOut, fault.message.clone());
                 return Some(event.with_component(fault));
             }
+            Outcome::Invalid | Outcome::Refused => (),
+            Outcome::Ok | Outcome::Error | Outcome::Cancelled => return None,
+        }
+        let (reason, detail) = match fault.kind {
             FaultKind::UnknownTool => ("unknown_tool", format!("unknown {}", named())),
             FaultKind::InvalidParams if is_unknown => {
                 ("unknown_prompt", format!("unknown {}", named()))
@@ -35,21 +42,7 @@ impl LogEvent {
             FaultKind::InsufficientScope => {
                 ("insufficient_scope", format!("its caller lacks scopes for {}", named()))
             }
-            FaultKind::Unreadable
-            | FaultKind::InvalidRequest
-            | FaultKind::TooLarge
-            | FaultKind::NotInitialized
-            | FaultKind::SessionExpired
-            | FaultKind::UnsupportedRevision
-            | FaultKind::HeaderMismatch => {
-                ("invalid_request", format!("{} is not allowed as it was sent", name(method)))
-            }
-            FaultKind::MissingCapability
-            | FaultKind::Tool
-            | FaultKind::Handler
-            | FaultKind::Declined
-            | FaultKind::Protocol(_)
-            | FaultKind::Internal => return None,
+            _ => ("invalid_request", format!("{} is not allowed as it was sent", name(method))),
         };
         Some(Self::new(EventKind::CallRejected, detail).because(reason).with_component(fault))
     }

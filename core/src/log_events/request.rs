@@ -6,6 +6,7 @@ use super::{EventFacts, EventKind, LogEvent, fields::name};
 use crate::{
     error::ComponentName,
     log_text::{beginning, single_line},
+    metrics::Outcome,
 };
 
 /// The length in bytes to which the params of a request are cut.
@@ -46,11 +47,12 @@ impl LogEvent {
                 (EventKind::RequestReceived, "", None, format!(" {params}"))
             }
             RequestStage::Done(after) => {
-                (EventKind::RequestDone, "ok", Some(after), " is done".to_owned())
+                let outcome = Outcome::Ok.as_str();
+                (EventKind::RequestDone, outcome, Some(after), " is done".to_owned())
             }
             RequestStage::Failed(after, error) => {
                 let text = format!(" failed: {}", with_limit(error));
-                (EventKind::RequestDone, "error", Some(after), text)
+                (EventKind::RequestDone, Outcome::Error.as_str(), Some(after), text)
             }
             RequestStage::Timed(after) => {
                 let text = format!(" took {:.1} ms", after.as_secs_f64() * 1e3);

@@ -10,6 +10,7 @@ mod failure;
 mod handler;
 mod hidden_error;
 mod kept_handler;
+mod known_name;
 pub mod limits;
 mod lint;
 mod list;
@@ -72,6 +73,7 @@ pub use self::{
 };
 use crate::{
     error::Error,
+    metrics::Metrics,
     protocol::{
         CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, OwnCapabilities,
         Raw, Request, ResourcesCapability, Revision, ServerCapabilities, ServerDescription,
@@ -139,6 +141,8 @@ pub struct ServerFacts {
     pub own: OwnCapabilities,
     /// Those of mounted servers.
     pub mounted: OwnCapabilities,
+    /// The numbers of this server, of all endpoints that serve it.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Limits for questions that travel in results (Multi Round-Trip Requests).
@@ -175,6 +179,7 @@ impl From<Implementation> for ServerFacts {
             convert_arguments: true,
             own: OwnCapabilities::default(),
             mounted: OwnCapabilities::default(),
+            metrics: Arc::default(),
         }
     }
 }

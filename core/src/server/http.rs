@@ -71,6 +71,9 @@ pub struct HttpOptions {
     /// The path, such as `/readyz`, that answers GET and HEAD with 200 while calls are accepted, and with 503 before the hooks
     /// at start have run and once the shutdown has begun; otherwise like `health`. Default: none.
     pub ready: Option<String>,
+    /// The path, such as `/metrics`, at which everybody who reaches the server may read its metrics in Prometheus' text format, as
+    /// at `health`. `docs/metrics.md` lists them. Default: none.
+    pub metrics: Option<String>,
     /// The maximum size of a request body in bytes. Default: 4 MiB.
     pub max_body: usize,
     /// The sessions of clients before 2026-07-28. Default: [`SessionMode::Sealed`].
@@ -141,6 +144,7 @@ impl Default for HttpOptions {
             legacy_sse: endpoint.legacy_sse,
             health: None,
             ready: None,
+            metrics: None,
             max_body: endpoint.max_body,
             sessions: endpoint.sessions,
             max_sessions: endpoint.max_sessions,
@@ -195,6 +199,7 @@ impl HttpOptions {
             legacy_sse: self.legacy_sse,
             health: self.health.clone(),
             ready: self.ready.clone(),
+            metrics: self.metrics.clone(),
             max_body: self.max_body,
             sessions: self.sessions,
             max_sessions: self.max_sessions,
@@ -279,8 +284,8 @@ impl HttpService {
     }
 
     /// Returns the paths to route to this service, for an endpoint whose path is `at` for clients: `at` itself,
-    /// [`HttpOptions::health`] and [`HttpOptions::ready`], and, with [`HttpOptions::auth`], those of the documents from which
-    /// clients learn where to sign in, and of the OAuth proxy.
+    /// [`HttpOptions::health`], [`HttpOptions::ready`] and [`HttpOptions::metrics`], and, with [`HttpOptions::auth`], those of the
+    /// documents from which clients learn where to sign in, and of the OAuth proxy.
     ///
     /// ```
     /// # use gudgeon::{Server, server::auth::Jwt};

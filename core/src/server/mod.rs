@@ -21,6 +21,7 @@ mod http;
 mod listen;
 pub mod kind;
 mod lifecycle;
+mod metrics;
 pub mod middleware;
 #[cfg(feature = "bindings")]
 mod native;
@@ -70,6 +71,7 @@ pub use self::{
     entry::Entry,
     error::{HandlerError, ResourceNotFound, ToolError},
     handler::{Async, Handler, HandlerOf, Signature},
+    metrics::MetricsReader,
     optional_text::OptionalText,
     options::ServerOptions,
     parameter::{CompletionInput, OfCaller, OfServer, Parameter, Roles, TakesReferences},
@@ -91,6 +93,7 @@ use self::{
 /// Types of hidden items.
 #[doc(hidden)]
 pub use self::{handler::Erased, registry::Registered, state::States};
+pub use crate::metrics::{Bucket, Metric, Sample, SampleValue};
 use crate::{
     error::Error,
     protocol::Implementation,
@@ -347,6 +350,20 @@ impl Server {
     /// Returns the registry, which changes the server's tools, resources and prompts while it runs.
     pub fn registry(&self) -> Registry {
         Registry::new(Arc::clone(&self.hub))
+    }
+
+    /// Begins to count metrics, and returns a reader of them. An address with the path
+    /// [`HttpOptions::metrics`](crate::HttpOptions::metrics) counts them as well.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let metrics = server.metrics();
+    /// assert!(metrics.to_string().contains("# TYPE gudgeon_calls_total counter\n"));
+    /// assert!(metrics.read().iter().any(|metric| metric.name == "gudgeon_in_flight"));
+    /// ```
+    pub fn metrics(&self) -> MetricsReader {
+        MetricsReader::new(self.hub.edit(|components| Arc::clone(&components.server.metrics)))
     }
 
     /// Returns the owner of what this server offers, for parts that change while it runs.

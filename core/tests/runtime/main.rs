@@ -47,6 +47,7 @@ mod http_server;
 mod test_server;
 #[cfg(unix)]
 mod large_messages;
+mod metrics;
 #[cfg(unix)]
 mod own_capabilities;
 mod postponed;

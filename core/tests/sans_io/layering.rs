@@ -9,6 +9,7 @@ use std::{
 const LAYERS: &[&str] = &[
     "error",
     "protocol",
+    "metrics",
     "log_events",
     "replier",
     "wire",

@@ -59,6 +59,7 @@ mod layering;
 mod listeners;
 mod lists;
 mod log_events;
+mod metrics;
 mod middleware;
 mod suspension;
 mod suspension_limits;

@@ -128,6 +128,11 @@ export interface HttpOptions {
    * entered and once the shutdown has begun; otherwise like `health`. Default: none.
    */
   ready?: string | undefined;
+  /**
+   * The path, such as `"/metrics"`, that answers GET and HEAD with the metrics of the server in Prometheus' text format, to everybody
+   * who reaches it, as `health` does. `docs/metrics.md` lists them. Default: none.
+   */
+  metrics?: string | undefined;
   /** The maximum size of a request's body. Default: 4 MiB. */
   maxBody?: number | undefined;
   /**

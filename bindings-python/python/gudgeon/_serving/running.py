@@ -42,6 +42,8 @@ class Running:
             health, ready: Paths such as "/healthz" and "/readyz" that answer GET and HEAD with 200: `health` as long as
                 the server runs, `ready` until the shutdown begins, and then with 503. Neither host nor credentials are
                 checked there, and a server that is full answers as well. Default: none.
+            metrics: A path such as "/metrics" that answers GET and HEAD with the metrics of the server in Prometheus'
+                text format, to everybody who reaches it, as `health` does. Default: none.
             max_body: Bytes of a request body. Default 4 MiB.
             max_headers: Bytes of a request head. Default 64 KiB.
             sessions: For clients before 2026-07-28: "sealed" (default), whose ids each process with the same
@@ -158,9 +160,9 @@ class Running:
                 `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes` of
                 its "auth"; None where there is no user, or its `is_authenticated` is not True.
             http: As for `run`, without the options of connections, which belong to the host. The scope's `server` says
-                whether a request arrived over loopback. Every path that ends with `health` or `ready` answers, such as
-                "/mcp/readyz"; `ready` answers 503 until the lifespan is entered, and from `aclose()` on.
-                whether a request arrived over loopback. Its `client` is compared with `trusted_proxies`: a host that
+                whether a request arrived over loopback. Every path that ends with `health`, `ready` or `metrics`
+                answers, such as "/mcp/readyz"; `ready` answers 503 until the lifespan is entered, and from `aclose()`
+                on. The scope's `client` is compared with `trusted_proxies`: a host that
                 has replaced it by the client's address, such as uvicorn with `forwarded_allow_ips`, needs none.
 
         Raises:

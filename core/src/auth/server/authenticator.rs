@@ -222,6 +222,16 @@ impl Authenticator {
         self.pending.deadline()
     }
 
+    /// Returns the age of the keys of each issuer that were fetched.
+    #[cfg(feature = "server")]
+    pub(crate) fn key_set_ages(&self, now: Instant) -> BTreeMap<String, Duration> {
+        let ages = self.methods.iter().filter_map(|method| match method {
+            Method::Jwt(jwt) => Some((jwt.issuer.clone(), jwt.keys.age(now)?)),
+            _ => None,
+        });
+        ages.collect()
+    }
+
     /// Returns the refusal of a request without credentials. Its answer names the metadata of this resource, if there is any.
     fn missing(&self, request: Request<'_>) -> AuthRefusal {
         let has_metadata = || self.methods.iter().any(Method::has_issuer);

@@ -200,6 +200,12 @@ impl Keys {
         true
     }
 
+    /// Returns the time since the set was fetched; `None` if there is none, or if it never changes.
+    pub fn age(&self, now: Instant) -> Option<Duration> {
+        let fetched = self.current.as_ref()?;
+        Some(now.saturating_duration_since(fetched.at))
+    }
+
     /// Returns the metadata of the issuer, if it has been asked for.
     pub fn metadata(&self) -> Option<&ServerMetadata> {
         match &self.source {
@@ -328,10 +334,12 @@ mod tests {
         let (mut set, now) = (Keys::at("https://as.example.com/keys"), Instant::now());
         assert!(matches!(set.get(now), Lookup::Wait));
         assert!(matches!(set.get(now), Lookup::Wait));
+        assert_eq!(set.age(now), None);
         assert_eq!(set.poll().unwrap().url, "https://as.example.com/keys");
         assert!(set.refresh(now) && set.poll().is_none(), "one request is under way already");
         assert!(set.answered(now, keys()));
         assert!(is_ready(&set.get(now)) && set.poll().is_none());
+        assert_eq!(set.age(now + SECOND), Some(SECOND));
         assert!(!set.answered(now, failure()), "an answer to nothing");
     }
 

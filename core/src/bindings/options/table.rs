@@ -217,6 +217,7 @@ const ROWS: &[Row] = &[
     row("legacy_sse", Kind::Boolean, HTTP),
     row("health", Kind::Text, HTTP),
     row("ready", Kind::Text, HTTP),
+    row("metrics", Kind::Text, HTTP),
     row("max_body", Kind::Bytes(1), HTTP),
     row("sessions", Kind::Choice(&["sealed", "none"]), HTTP),
     row("max_sessions", Kind::Count(1), HTTP),

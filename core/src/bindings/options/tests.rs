@@ -52,6 +52,7 @@ retry attempts 0 | must be an integer from 1
 subscribe uris [3] | must be a list of strings such as "file:///shelf"
 http health true | must be a string
 http ready ["/readyz"] | must be a string
+http metrics 1 | must be a string
 http drain_delay -1 | must be a number of seconds | must be a number of milliseconds
 http max_body "4MiB" | must be a number of bytes, an integer from 1
 http public_url "ftp://a" | must be a URL such as "https://example.org/mcp"
@@ -108,6 +109,7 @@ fn allowed_and_absent_values_pass() {
         ("shutdown_grace", json!(0)),
         ("drain_delay", json!(0)),
         ("health", json!("/healthz")),
+        ("metrics", json!("/metrics")),
         ("max_body", json!(1)),
         ("max_body", json!(null)),
     ] {

@@ -1,5 +1,32 @@
 use super::*;
 
+#[test]
+fn metrics_are_read_at_a_path_of_their_own() {
+    let metrics = |path: &str| EndpointConfig {
+        metrics: Some(path.to_owned()),
+        ..config(Some("/mcp"), "/healthz", "/readyz")
+    };
+    let probes = Probes::new(&metrics("/metrics"));
+    for (method, path, reads) in [
+        (Method::GET, "/metrics", true),
+        (Method::HEAD, "/metrics/", true),
+        (Method::POST, "/metrics", false),
+        (Method::GET, "/mcp/metrics", false),
+        (Method::GET, "/healthz", false),
+    ] {
+        assert_eq!(probes.reads_metrics(&method, path), reads, "{method} {path}");
+    }
+    assert!(probes.answer(&Method::GET, "/metrics", || Readiness::Ready).is_none());
+    let refused = probes.answer(&Method::POST, "/metrics", || Readiness::Ready).expect("a probe");
+    assert_eq!(shown(refused, &["allow"]).0, 405);
+    let mounted = Probes::new(&EndpointConfig { path: None, ..metrics("/metrics") });
+    assert!(mounted.reads_metrics(&Method::GET, "/mcp/metrics"));
+    for path in ["metrics", "/", "/mcp", "/sse", "/healthz", "/readyz/"] {
+        let error = check(&metrics(path)).expect_err(path).to_string();
+        assert!(error.starts_with("metrics: ") && error.contains("\"/metrics\""), "{error}");
+    }
+}
+
 fn config(path: Option<&str>, health: &str, ready: &str) -> EndpointConfig {
     EndpointConfig {
         path: path.map(str::to_owned),

@@ -31,7 +31,7 @@ pub(super) enum Socket {
     #[cfg(unix)]
     Unix {
         listener: UnixListener,
-        file: Removed,
+        _file: Removed,
     },
     #[cfg(feature = "simulation")]
     Memory(MemoryListener),
@@ -123,7 +123,7 @@ impl Socket {
         };
         let listener = bound.map_err(|error| explain(at, error))?;
         let inode = inode(path);
-        Ok(Self::Unix { listener, file: Removed { path: path.clone(), inode } })
+        Ok(Self::Unix { listener, _file: Removed { path: path.clone(), inode } })
     }
 
     #[cfg(not(unix))]
@@ -169,7 +169,7 @@ enum Queue {
     #[cfg(unix)]
     Unix {
         listener: std::os::unix::net::UnixListener,
-        file: Removed,
+        _file: Removed,
     },
     #[cfg(feature = "simulation")]
     Memory(MemoryListener),
@@ -181,7 +181,9 @@ impl Socket {
         Ok(Waiting(match self {
             Self::Tcp(listener) => Queue::Tcp(listener.into_std()?),
             #[cfg(unix)]
-            Self::Unix { listener, file } => Queue::Unix { listener: listener.into_std()?, file },
+            Self::Unix { listener, _file: file } => {
+                Queue::Unix { listener: listener.into_std()?, _file: file }
+            },
             #[cfg(feature = "simulation")]
             Self::Memory(listener) => Queue::Memory(listener),
         }))

@@ -1,0 +1,158 @@
+//! All metrics of a server at one moment, as data.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{
+    Bucket, Metrics, OTHER, Outcome,
+    amounts::{Amount, Amounts},
+    catalogue::{self, Family, MetricKind},
+    histogram,
+};
+
+/// A metric with its values.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub struct Metric {
+    /// The name in Prometheus, such as `gudgeon_calls_total`.
+    pub name: &'static str,
+    pub(crate) kind: MetricKind,
+    /// The sentence that documents it.
+    pub help: &'static str,
+    pub samples: Vec<Sample>,
+}
+
+/// A value of a metric.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub struct Sample {
+    /// The names of labels, with their values.
+    pub labels: Vec<(&'static str, String)>,
+    pub value: SampleValue,
+}
+
+/// The value of a [`Sample`].
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "bindings"), non_exhaustive)]
+pub enum SampleValue {
+    /// A number that only grows while the process runs.
+    Counter(u64),
+    /// A number that grows and shrinks.
+    Gauge(f64),
+    /// Durations, in buckets with ascending bounds.
+    Histogram(Vec<Bucket>),
+}
+
+impl Metrics {
+    /// Returns all metrics. Those of calls begin when they are turned on.
+    pub fn snapshot(&self) -> Vec<Metric> {
+        let amounts = self.amounts();
+        let mut metrics = self.call_metrics();
+        metrics.push(metric(
+            catalogue::REFUSALS,
+            self.refusals()
+                .into_iter()
+                .map(|(reason, count)| (vec![reason.into()], SampleValue::Counter(count))),
+        ));
+        metrics.extend(gauges(&amounts));
+        metrics.push(metric(
+            catalogue::STORE,
+            self.stored_durations().into_iter().map(|((operation, outcome), buckets)| {
+                (vec![operation.into(), outcome.into()], SampleValue::Histogram(buckets))
+            }),
+        ));
+        metrics.push(metric(
+            catalogue::KEY_SETS,
+            amounts.key_sets.iter().map(|(issuer, age)| (vec![issuer.clone()], (*age).into())),
+        ));
+        if let Some(worker) = amounts.worker {
+            let samples = metrics.iter_mut().flat_map(|metric| &mut metric.samples);
+            for sample in samples {
+                sample.labels.push(("worker", worker.to_string()));
+            }
+        }
+        metrics
+    }
+
+    /// Returns the number of calls, and their durations without the revision, by which few would ask for them.
+    fn call_metrics(&self) -> Vec<Metric> {
+        let mut durations: BTreeMap<[String; 3], Vec<Bucket>> = BTreeMap::new();
+        let mut counts = Vec::new();
+        for (labels, outcome, buckets) in self.calls() {
+            let outcome = Outcome::as_str(outcome);
+            let [method, name] = [labels.method.into_string(), labels.name.into_string()];
+            let revision = match labels.revision {
+                "" => OTHER,
+                revision => revision,
+            };
+            let count: u64 = buckets.iter().map(|bucket| bucket.count).sum();
+            let labels = vec![method.clone(), name.clone(), outcome.into(), revision.into()];
+            counts.push((labels, SampleValue::Counter(count)));
+            durations
+                .entry([method, name, outcome.into()])
+                .and_modify(|sum| histogram::add(sum, &buckets))
+                .or_insert(buckets);
+        }
+        let durations = durations
+            .into_iter()
+            .map(|(labels, buckets)| (labels.into(), SampleValue::Histogram(buckets)));
+        vec![
+            metric(catalogue::CALLS, counts.into_iter()),
+            metric(catalogue::CALL_DURATION, durations),
+        ]
+    }
+}
+
+fn gauges(amounts: &Amounts) -> Vec<Metric> {
+    let held = [
+        ("requests", amounts.request_bytes),
+        ("suspended", amounts.suspended_bytes),
+        ("input", amounts.input_bytes),
+        ("unread", amounts.unread_bytes),
+    ];
+    let by_purpose = |family, value: fn(Amount) -> usize| {
+        let samples = held.iter().map(|(purpose, amount)| {
+            (vec![(*purpose).to_owned()], SampleValue::from(value(*amount)))
+        });
+        metric(family, samples)
+    };
+    let gauge = |family, value: usize| metric(family, [(Vec::new(), value.into())].into_iter());
+    vec![
+        gauge(catalogue::SESSIONS, amounts.sessions.now),
+        gauge(catalogue::SESSIONS_LIMIT, amounts.sessions.limit),
+        gauge(catalogue::STREAMS, amounts.streams),
+        gauge(catalogue::IN_FLIGHT, amounts.in_flight.now),
+        gauge(catalogue::IN_FLIGHT_LIMIT, amounts.in_flight.limit),
+        gauge(catalogue::SUSPENDED, amounts.suspended.now),
+        gauge(catalogue::SUSPENDED_LIMIT, amounts.suspended.limit),
+        gauge(catalogue::CONNECTIONS, amounts.connections.now),
+        gauge(catalogue::CONNECTIONS_LIMIT, amounts.connections.limit),
+        by_purpose(catalogue::HELD, |amount| amount.now),
+        by_purpose(catalogue::HELD_LIMIT, |amount| amount.limit),
+    ]
+}
+
+/// Returns a metric whose samples have these values of its labels.
+fn metric(
+    family: &'static Family,
+    samples: impl Iterator<Item = (Vec<String>, SampleValue)>,
+) -> Metric {
+    let Family { name, kind, help, labels, .. } = family;
+    let samples = samples.map(|(values, value)| Sample {
+        labels: labels.iter().copied().zip(values).collect(),
+        value,
+    });
+    Metric { name, kind: *kind, help, samples: samples.collect() }
+}
+
+impl From<usize> for SampleValue {
+    #[expect(clippy::cast_precision_loss, reason = "Prometheus and OpenTelemetry have doubles")]
+    fn from(amount: usize) -> Self {
+        Self::Gauge(amount as f64)
+    }
+}
+
+impl From<Duration> for SampleValue {
+    fn from(duration: Duration) -> Self {
+        Self::Gauge(duration.as_secs_f64())
+    }
+}
