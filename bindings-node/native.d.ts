@@ -318,6 +318,8 @@ export declare class NativeServer {
    * before, if there is one. Only the first call has an effect.
    */
   setAuth(methods: string, verify: (verification: NativeVerification) => void): void
+  /** Begins to count metrics, and returns them for OpenTelemetry. */
+  telemetry(): NativeTelemetry
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
   /**
@@ -406,6 +408,19 @@ export declare class NativeStoreCall {
   operation(): string
   /** Sends what the method returned, as JSON. */
   reply(reply: string): void
+}
+
+/** The metrics of one server. They are counted from its creation on. */
+export declare class NativeTelemetry {
+  /** Returns the values of a counter or gauge as a JSON list of pairs: the value, and its attributes. */
+  observe(instrument: string): string
+  /**
+   * Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times
+   * to record it, and the attributes.
+   */
+  durations(): string
+  /** Returns the instruments as a JSON list of their `name`, `unit`, `description` and `kind`; of histograms also the `bounds`. */
+  static instruments(): string
 }
 
 export declare class NativeTokenFile {

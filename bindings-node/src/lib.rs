@@ -32,6 +32,7 @@ mod shared;
 mod store;
 mod work_queue;
 mod stream;
+mod telemetry;
 mod test_mode;
 mod unread;
 mod upstreams;

@@ -33,6 +33,7 @@ use crate::{
     shared::Wake,
     store::{NativeStoreCall, NodeStore},
     stream,
+    telemetry::NativeTelemetry,
     test_mode::NativeTestMode,
     upstreams::{NativeConnection, NativeSignInQuestion, asking, connecting},
     verifier::{NativeVerification, NodeVerifier},
@@ -107,6 +108,13 @@ impl NativeServer {
         }
         let _ = self.auth.set(Arc::new(config));
         Ok(())
+    }
+
+    /// Begins to count metrics, and returns them for OpenTelemetry.
+    #[napi(catch_unwind)]
+    pub fn telemetry(&self) -> NativeTelemetry {
+        let facts = Arc::clone(&self.served.components().server);
+        NativeTelemetry::new(Arc::clone(&facts.metrics), &facts.info.name)
     }
 
     /// Returns `true` if keys for request states were given, so that other processes can open sealed states.

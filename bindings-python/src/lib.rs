@@ -51,6 +51,7 @@ mod session_values;
 mod source;
 mod store;
 mod stream;
+mod telemetry;
 mod test_serving;
 mod uri_templates;
 mod upstreams;
@@ -91,6 +92,7 @@ mod _native {
         server::NativeServer,
         serving::{Serving, shut_down, take_stdio},
         store::check_store,
+        telemetry::{Telemetry, instruments},
         test_serving::TestServing,
         uri_templates::{expand, variables},
         watchdog::NativeWatchdog,

@@ -39,6 +39,7 @@ use crate::{
     source::Source,
     store::PythonStore,
     stream::{Stream, lock},
+    telemetry::Telemetry,
     test_serving::TestServing,
     upstreams,
     verifier::PythonVerifier,
@@ -106,6 +107,12 @@ impl NativeServer {
         let object = Arc::new(PythonStore::new(call));
         let store = HostStore::of(Arc::clone(&object) as Arc<_>, methods);
         let _ = self.store.set((store, Some(object)));
+    }
+
+    /// Begins to count metrics, and returns them for OpenTelemetry.
+    fn telemetry(&self) -> Telemetry {
+        let facts = Arc::clone(&self.components.snapshot().server);
+        Telemetry::new(Arc::clone(&facts.metrics), &facts.info.name)
     }
 
     /// Raises `ValueError` for a server that can't be mounted into this one.

@@ -16,6 +16,7 @@ import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
 import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
 import type { Route } from "./routes.js";
+import { exportMetrics } from "./telemetry.js";
 import { aroundUpstream, readUpstreamResource, type UpstreamPath, wrappedKinds } from "./upstreams.js";
 import { visibilityPlan, type Visible } from "./visibility.js";
 
@@ -239,18 +240,20 @@ export class ServerCore {
     return undefined;
   }
 
-  async enter(): Promise<void> {
+  /** `isMounted`: the server is served as a part of another one, which counts its calls. */
+  async enter(isMounted = false): Promise<void> {
     await this.lifespan.enter();
     const entered: ServerCore[] = [];
     try {
       for (const one of this.mounted) {
-        await one.enter();
+        await one.enter(true);
         entered.unshift(one);
       }
     } catch (error) {
       await this.#leave(entered);
       throw error;
     }
+    if (!isMounted) exportMetrics(this.native);
   }
 
   async leave(): Promise<void> {

@@ -787,6 +787,10 @@ class Server:
         """
         Makes a key for the processes that are forked from this one, unless keys were given.
         """
+    def telemetry(self, /) -> Telemetry:
+        """
+        Begins to count metrics, and returns them for OpenTelemetry.
+        """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
         `changes`: new values by their JSON names; null removes a member.
@@ -893,6 +897,21 @@ class Slot:
     def reply(self, /, result: Any) -> None: ...
 
 @final
+class Telemetry:
+    """
+    The metrics of one server. They are counted from its creation on.
+    """
+    def durations(self, /) -> str:
+        """
+        Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times
+        to record it, and the attributes.
+        """
+    def observe(self, /, instrument: str) -> str:
+        """
+        Returns the values of a counter or gauge as a JSON list of pairs: the value, and its attributes.
+        """
+
+@final
 class TestServing:
     """
     The options of a test's connection: replay, and the principal and headers of every call.
@@ -977,6 +996,11 @@ def group_targets(given: Any) -> tuple[Any, str | None]:
 def has_null(text: bytes) -> bool:
     """
     Returns whether a JSON text contains `null`. Python's `in` takes many times as long for large texts.
+    """
+
+def instruments() -> str:
+    """
+    Returns the instruments as a JSON list of their `name`, `unit`, `description` and `kind`; of histograms also the `bounds`.
     """
 
 def invalid_arguments(schema: str, arguments: bytes) -> str | None:

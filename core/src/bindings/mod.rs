@@ -34,6 +34,7 @@ pub mod store;
 #[cfg(feature = "http")]
 pub mod store_runtime;
 pub mod subscriptions;
+pub mod telemetry;
 pub mod unknown_name;
 #[cfg(feature = "auth")]
 pub mod upstreams;

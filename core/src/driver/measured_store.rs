@@ -6,7 +6,7 @@ use crate::{
     clock,
     metrics::Metrics,
     replier::Replier,
-    store::{StoreEngine, StoreOperation, StoreReply},
+    store::{StoreEngine, StoreListener, StoreOperation, StoreReply, StoreSubscription},
 };
 
 /// A store with the metrics of its server.
@@ -22,6 +22,10 @@ impl<'a> MeasuredStore<'a> {
 }
 
 impl StoreEngine for MeasuredStore<'_> {
+    fn subscribe(&self, topics: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
+        self.store.subscribe(topics, listener)
+    }
+
     fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         if !self.metrics.is_on() {
             return self.store.run(operation, reply);
@@ -37,9 +41,9 @@ impl StoreEngine for MeasuredStore<'_> {
 
 fn outcome(reply: &StoreReply) -> &'static str {
     match reply {
-        StoreReply::Found(_) | StoreReply::Stored(_) | StoreReply::Taken(_) => "ok",
-        StoreReply::Conflict => "conflict",
+        StoreReply::Conflict | StoreReply::Held => "conflict",
         StoreReply::Failed(_) => "error",
+        _ => "ok",
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio::sync::mpsc;
 
-use super::{EndpointServer, Work};
+use super::{EndpointServer, Work, measured_store::MeasuredStore};
 use crate::{
     clock,
     engine::sealed_store::SealedStore,
@@ -72,6 +72,8 @@ impl StoreLink {
         perform: impl Fn(Work),
     ) {
         let Self { store, scope, queue, mut requests } = self;
+        let store: Arc<dyn StoreEngine> = Arc::new(store);
+        let store = MeasuredStore::new(&store, server.metrics());
         let process = server.process();
         let (done, mut replies) = mpsc::unbounded_channel();
         let (listener, mut events) = mpsc::channel(MAX_WAITING);

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._model.transport import message_bytes
 from .asyncio_queue import CLEANUP, AsyncioQueue
-from .serve import GRACE
+from .serve import GRACE, export_metrics
 
 
 class Hosting:
@@ -18,6 +18,7 @@ class Hosting:
     def __init__(self, app: Any, endpoint: Any) -> None:
         self.loop = asyncio.get_running_loop()
         self.endpoint = endpoint
+        export_metrics(app)
         self.serving = endpoint.serve(app._native, app, copy_context())
         self._timer: asyncio.TimerHandle | None = None
         self._queue = AsyncioQueue(self.serving, self.loop)

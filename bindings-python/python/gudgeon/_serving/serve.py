@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Collection, Coroutine
 from contextvars import copy_context
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import asyncio
 
 GRACE = 3.0  # seconds for calls in flight when the input has ended
+
+# A program that exports metrics has imported this; it is not imported here.
+METRICS = "opentelemetry.metrics"
 
 Start = Callable[[Any, Any], Any]
 
@@ -32,6 +36,7 @@ def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any
         _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
         return
     app._lifespan.enter()
+    export_metrics(app)
     if has_async and app._verifiers is not None:
         app._verifiers.expect_loop()
     try:
@@ -141,10 +146,19 @@ def check_loop() -> None:
     running_loop("the server", "app.run()")
 
 
+def export_metrics(app: Any) -> None:
+    """Has the metrics of a server that begins to serve exported, if the program uses OpenTelemetry for metrics."""
+    if METRICS in sys.modules:
+        from .telemetry import export
+
+        export(app)
+
+
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
     """Serves on the running loop; parameters as in `serve_blocking`."""
     await app._lifespan.aenter()
     try:
+        export_metrics(app)
         serving = start(app, copy_context())
         try:
             _watch(serving, grace, signals)

@@ -1,0 +1,134 @@
+"""Metrics through OpenTelemetry, and those of several workers. Names and rules are tested in
+core/tests/sans_io/metrics.rs.
+"""
+
+import re
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from typing import Any
+
+import pytest
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from gudgeon import Server, SyncClient
+from gudgeon.testing import connect_sync
+
+READER = InMemoryMetricReader()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def provider() -> None:
+    metrics.set_meter_provider(MeterProvider([READER]))
+
+
+def collected(server: str) -> dict[str, list[Any]]:
+    """The data points of each metric that are about this server."""
+    data = READER.get_metrics_data()
+    assert data is not None
+    scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics]
+    own = [metric for scope in scopes if scope.scope.name == "gudgeon" for metric in scope.metrics]
+    of_server = lambda point: point.attributes["gudgeon.server"] == server  # noqa: E731
+    return {metric.name: list(filter(of_server, metric.data.data_points)) for metric in own}
+
+
+def shelf(name: str) -> Server[Any]:
+    app = Server(name)
+
+    @app.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @app.tool
+    def fail() -> None:
+        raise ValueError("no")
+
+    return app
+
+
+def test_calls_are_a_histogram_of_the_semantic_conventions() -> None:
+    with connect_sync(shelf("counted")) as client:
+        for _ in range(3):
+            client.call_tool("add", {"a": 1, "b": 2})
+        client.call_tool("fail", raise_on_error=False)
+        client.call_tool("nil", raise_on_error=False)
+    for _ in range(2):  # what was recorded is not recorded again
+        points = collected("counted")["mcp.server.operation.duration"]
+        calls = [point for point in points if point.attributes["mcp.method.name"] == "tools/call"]
+        found = {(call.attributes.get("gen_ai.tool.name"), call.attributes.get("error.type")): call for call in calls}
+        assert {key: call.count for key, call in found.items()} == {
+            ("add", None): 3,
+            ("fail", "tool_error"): 1,
+            (None, "invalid"): 1,
+        }
+    add = found["add", None]
+    assert add.attributes["gen_ai.operation.name"] == "execute_tool"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", add.attributes["mcp.protocol.version"])
+    assert 0 < add.sum < 60
+    assert add.explicit_bounds[:3] == (0.01, 0.02, 0.05)
+
+
+def test_amounts_are_gauges() -> None:
+    app = shelf("gauged")
+    with connect_sync(app):
+        observed = collected("gauged")
+        (point,) = observed["gudgeon.in_flight"]
+        assert point.value == 0
+        (point,) = observed["gudgeon.in_flight.limit"]
+        assert point.value >= 1_000
+        assert {point.attributes["gudgeon.purpose"] for point in observed["gudgeon.held"]} == {
+            "requests",
+            "suspended",
+            "input",
+            "unread",
+        }
+
+
+def test_without_a_meter_provider_nothing_is_imported() -> None:
+    program = """
+        import sys
+        from gudgeon import Server
+        from gudgeon.testing import connect_sync
+        with connect_sync(Server("a")):
+            pass
+        imported = [name for name in sys.modules if name.startswith("opentelemetry")]
+        print(imported, "gudgeon._serving.telemetry" in sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["[]", "False"]
+
+
+WORKERS = """
+    from gudgeon import Server
+    app = Server("shelf")
+    @app.tool
+    def one() -> int:
+        return 1
+    app.run("http://127.0.0.1:0/mcp", workers=2, metrics="/metrics")
+"""
+
+
+@pytest.mark.io
+def test_each_worker_names_itself() -> None:
+    program = subprocess.Popen([sys.executable, "-c", textwrap.dedent(WORKERS)], stderr=subprocess.PIPE, text=True)
+    try:
+        assert program.stderr is not None
+        url = next(line.strip() for line in program.stderr if line.startswith("http://"))
+        with SyncClient(url) as client:
+            for _ in range(4):
+                client.call_tool("one")
+        with urllib.request.urlopen(url.replace("/mcp", "/metrics"), timeout=60) as answer:
+            text = answer.read().decode()
+        samples = [line for line in text.splitlines() if not line.startswith("#")]
+        workers = {match[1] for line in samples if (match := re.search(r'worker="(\d+)"', line))}
+        assert len(workers) == 1 and all("worker=" in line for line in samples)
+        assert workers != {str(program.pid)}
+    finally:
+        program.terminate()
+        program.wait(60)
+        program.stderr and program.stderr.close()
