@@ -44,9 +44,12 @@ class Cell(NamedTuple):
 CELLS = [Cell(*parts) for parts in product(TRANSPORTS, LANGUAGES, ERAS, SIZES)]
 
 
-def measure(cell: Cell, rust_server: Path = RUST_SERVER) -> int:
-    """Returns the number of instructions that the server process executes for a call, without those of the kernel."""
-    with Counted(command(cell, rust_server), ENVIRONMENT) as server:
+def measure(cell: Cell, rust_server: Path = RUST_SERVER, *options: str) -> int:
+    """Returns the number of instructions that the server process executes for a call, without those of the kernel.
+
+    `options`: further words of the command.
+    """
+    with Counted([*command(cell, rust_server), *options], ENVIRONMENT) as server:
         transport: Transport = Stdio(server.process) if cell.transport == "stdio" else Http(server.url())
         client = Client(transport, cell.era)
         size, calls = SIZES[cell.size], CALLS[cell.size]

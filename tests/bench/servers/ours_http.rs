@@ -23,6 +23,7 @@ struct Given {
     session_idle: Option<f64>,
     idle_timeout: Option<f64>,
     keep_alive: Option<f64>,
+    metrics: Option<String>,
 }
 
 #[tokio::main]
@@ -38,6 +39,7 @@ async fn main() -> Result<(), Error> {
         // There is nothing to collect.
         .tool("collect", || async { "collected" })
         .options(|options| {
+            options.http.metrics = given.metrics;
             options.http.max_sessions = given.max_sessions.unwrap_or(options.http.max_sessions);
             options.http.session_idle = time(given.session_idle, options.http.session_idle);
             options.http.idle_timeout = time(given.idle_timeout, options.http.idle_timeout);
