@@ -103,7 +103,7 @@ impl EndpointServer {
         let metrics = Arc::clone(endpoint.metrics());
         let sessions = Arc::clone(endpoint.session_config());
         let store = endpoint.store().map(|store| endpoint.sealed_store(store));
-        let store = store.map(StoreQueue::new);
+        let store = store.map(|store| StoreQueue::new(store, Arc::clone(&metrics)));
         let mut state = EndpointState::new(endpoint, Arc::clone(&backlog));
         let link = store.map(|(queue, link)| {
             state.use_store(queue);

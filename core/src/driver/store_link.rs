@@ -13,6 +13,7 @@ use crate::{
     engine::sealed_store::SealedStore,
     http::StoreTicket,
     log_limit::LogLimit,
+    metrics::Metrics,
     replier::Replier,
     store::{
         StoreEngine, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
@@ -40,15 +41,19 @@ pub(super) struct StoreLink {
     store: SealedStore,
     /// The beginning of all names in the store.
     scope: String,
+    metrics: Arc<Metrics>,
     queue: mpsc::Sender<Request>,
     requests: mpsc::Receiver<Request>,
 }
 
 impl StoreQueue {
     /// Creates a link to a store, in which all names begin with `scope`.
-    pub(super) fn new((store, scope): (SealedStore, String)) -> (Self, StoreLink) {
+    pub(super) fn new(
+        (store, scope): (SealedStore, String),
+        metrics: Arc<Metrics>,
+    ) -> (Self, StoreLink) {
         let (queue, requests) = mpsc::channel(MAX_WAITING);
-        (Self(queue.clone()), StoreLink { store, scope, queue, requests })
+        (Self(queue.clone()), StoreLink { store, scope, metrics, queue, requests })
     }
 
     /// Begins an operation. Returns the reply if it can't be carried out.
@@ -71,9 +76,9 @@ impl StoreLink {
         has_group: bool,
         perform: impl Fn(Work),
     ) {
-        let Self { store, scope, queue, mut requests } = self;
+        let Self { store, scope, metrics, queue, mut requests } = self;
         let store: Arc<dyn StoreEngine> = Arc::new(store);
-        let store = MeasuredStore::new(&store, server.metrics());
+        let store = MeasuredStore::new(&store, &metrics);
         let process = server.process();
         let (done, mut replies) = mpsc::unbounded_channel();
         let (listener, mut events) = mpsc::channel(MAX_WAITING);

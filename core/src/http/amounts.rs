@@ -30,7 +30,7 @@ impl Exchange {
             ExchangeOwner::Modern(peer) => peer.machine.listens(),
             ExchangeOwner::Stream { stream, .. } => is_standalone(*stream),
             ExchangeOwner::LegacySse { .. } => true,
-            ExchangeOwner::Route(_) => false,
+            ExchangeOwner::Followed | ExchangeOwner::HandedOver | ExchangeOwner::Route(_) => false,
         }
     }
 }

@@ -183,7 +183,7 @@ impl Socket {
             #[cfg(unix)]
             Self::Unix { listener, _file: file } => {
                 Queue::Unix { listener: listener.into_std()?, _file: file }
-            },
+            }
             #[cfg(feature = "simulation")]
             Self::Memory(listener) => Queue::Memory(listener),
         }))
