@@ -160,3 +160,88 @@ fn share(server: &EndpointServer, queue: mpsc::Sender<Request>) {
         }
     }));
 }
+
+#[cfg(all(test, feature = "bindings"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use std::{sync::Mutex, time::Instant};
+
+    use super::*;
+    use crate::{
+        engine::Start,
+        http::{Endpoint, EndpointConfig},
+        protocol::Implementation,
+        router::{Components, ServerFacts},
+        store::SharedStore,
+    };
+
+    /// A store that begins operations and never replies, and whose messages the test sends.
+    #[derive(Default)]
+    struct Silent {
+        begun: Mutex<Vec<Replier<StoreReply>>>,
+        listener: Mutex<Option<StoreListener>>,
+    }
+
+    impl StoreEngine for Silent {
+        fn run(&self, _: StoreOperation, reply: Replier<StoreReply>) {
+            self.begun.lock().unwrap().push(reply);
+        }
+
+        fn subscribe(&self, _: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
+            *self.listener.lock().unwrap() = Some(listener);
+            Some(StoreSubscription::new(()))
+        }
+    }
+
+    fn components() -> Arc<Components> {
+        Arc::new(Components::new(ServerFacts::from(Implementation::new("house", "1"))))
+    }
+
+    fn config(store: &Arc<Silent>) -> EndpointConfig {
+        let store = SharedStore(Arc::clone(store) as Arc<dyn StoreEngine>);
+        EndpointConfig { store: Some(store), ..EndpointConfig::default() }
+    }
+
+    async fn let_run() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn operations_that_wait_are_bounded() {
+        let store = Arc::new(Silent::default());
+        let start = Start { now: Instant::now(), unix: 0, seed: [0; 32], test_mode: None };
+        let endpoint = Endpoint::new(components(), config(&store), &start);
+        let sealed = endpoint.sealed_store(endpoint.store().unwrap());
+        let (queue, link) = StoreQueue::new(sealed, Arc::clone(endpoint.metrics()));
+        let begin = |number: usize| {
+            let operation = StoreOperation::Get { key: number.to_string() };
+            queue.begin(StoreTicket(number as u64), operation)
+        };
+        assert!((0..MAX_WAITING).all(|number| begin(number).is_none()));
+        let full = StoreReply::Failed("too many operations wait for the store".into());
+        assert_eq!(begin(MAX_WAITING), Some(full));
+        let server = EndpointServer::new(components(), config(&store));
+        let running = tokio::spawn(link.run(server, false, |_| ()));
+        let_run().await;
+        assert_eq!(store.begun.lock().unwrap().len(), MAX_RUNNING);
+        assert!(begin(MAX_WAITING).is_none(), "there is room again");
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn messages_that_wait_are_bounded_and_their_loss_is_told() {
+        let (events, mut waiting) = mpsc::channel(MAX_WAITING);
+        let has_lost = Arc::new(AtomicBool::new(false));
+        let listener = listen(events, Arc::clone(&has_lost));
+        for _ in 0..MAX_WAITING {
+            listener(StoreEvent::Lost);
+        }
+        assert!(!has_lost.load(Ordering::Relaxed));
+        listener(StoreEvent::Lost);
+        assert!(has_lost.load(Ordering::Relaxed));
+        assert!(waiting.recv().await.is_some());
+    }
+}

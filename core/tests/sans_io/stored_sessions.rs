@@ -425,3 +425,36 @@ fn streams_that_are_followed_count_and_end_with_their_client_and_server() {
         process.handle(EndpointInput::Components(components, vec![ListKind::Tools]));
     });
 }
+
+#[test]
+fn what_a_session_stores_is_bounded() {
+    let mut replicas = Replicas::new();
+    let (session, ..) = replicas.call();
+    let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
+    let process = replicas.get_mut(1);
+    process.serves(&Request::of_session(&session, &subscribe));
+    let progress = Progress { progress: 2.0, total: None, message: None };
+    let run = process.runs[0].id;
+    process.handle(EndpointInput::Handler(run, HandlerEvent::Progress(progress)));
+    process.ask(&Request::bare("DELETE", &session));
+    let mut limits: Vec<_> = std::mem::take(&mut process.stored)
+        .into_iter()
+        .filter_map(|(_, operation)| match operation {
+            StoreOperation::Append { log, max_events, max_bytes, ttl, .. } => {
+                let (purpose, _) = log.split_once(':').unwrap_or((&log, ""));
+                Some((purpose.to_owned(), max_events, max_bytes, ttl.as_secs()))
+            }
+            _ => None,
+        })
+        .collect();
+    limits.sort();
+    let (mib, month) = (1024 * 1024, 30 * 24 * 60 * 60);
+    assert_eq!(
+        limits,
+        [
+            ("changes".into(), 10_000, mib, month),
+            ("ended sessions".into(), 32_768, 4 * mib, month),
+            ("events".into(), 256, mib, 60 * 60),
+        ]
+    );
+}
