@@ -267,6 +267,14 @@ impl AuthServer {
         );
     }
 
+    /// Carries out an operation on the store.
+    pub(super) fn run_on_store(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
+        match self.config.store() {
+            Some(store) => MeasuredStore::new(store, &self.metrics).run(operation, reply),
+            None => reply.send(StoreReply::Failed("there is no store".into())),
+        }
+    }
+
     /// Notes that an operation on the store begins. Returns false if too many are under way.
     fn may_store(&self, ticket: AuthTicket) -> bool {
         let (now, mut storing) = (clock::now(), self.storing());

@@ -86,6 +86,14 @@ impl AuthServer {
                 });
                 return self.fetch(request, fetched);
             }
+            Some(ProxyStep::Store(operation, flow)) => {
+                let Some(server) = self.this() else { return };
+                let stored = Replier::new(move |reply| {
+                    let step = server.lock().machine.proxy_stored(&moment(), flow, reply);
+                    server.carry_on(step, answer, refreshed);
+                });
+                return self.run_on_store(operation, stored);
+            }
             Some(ProxyStep::Wait(_)) | None => Response::unavailable("there is no OAuth proxy"),
         };
         let waiting = refreshed.and_then(|digest| self.proxied.lock().waiting.remove(&digest));

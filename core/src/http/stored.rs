@@ -18,7 +18,7 @@ use super::{
 use crate::store::{StoreOperation, StoreReply};
 
 /// The log of the sessions that clients ended with DELETE.
-const ENDED: &str = "ended sessions";
+const ENDED: &str = "ended-sessions";
 /// The size of an entry of that log, sealed, in bytes.
 const ENDED_BYTES: u64 = 128;
 

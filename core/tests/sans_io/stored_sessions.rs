@@ -453,7 +453,7 @@ fn what_a_session_stores_is_bounded() {
         limits,
         [
             ("changes".into(), 10_000, mib, month),
-            ("ended sessions".into(), 32_768, 4 * mib, month),
+            ("ended-sessions".into(), 32_768, 4 * mib, month),
             ("events".into(), 256, mib, 60 * 60),
         ]
     );

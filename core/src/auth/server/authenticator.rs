@@ -98,10 +98,13 @@ impl Authenticator {
         self
     }
 
-    /// Remembers used proofs in a store, by [`AuthOutput::Store`].
+    /// Remembers used proofs, and used codes of the OAuth proxy, in a store, by [`AuthOutput::Store`].
     #[must_use]
     pub fn with_store(mut self) -> Self {
         self.has_store = true;
+        if let Some(proxy) = self.proxy() {
+            proxy.use_store();
+        }
         self
     }
 

@@ -24,7 +24,7 @@ use self::{
     provider::{Endpoints as ProviderEndpoints, Provider, ProviderTokens},
     sealed::Sealer,
     sign_in::{SignIn, error_page},
-    tokens::{RefreshToken, Used},
+    tokens::{Code, RefreshToken, Used},
 };
 pub use self::{
     location::OAuthEndpoint,
@@ -44,6 +44,7 @@ use crate::{
     },
     log_limit::LogLimit,
     protocol::{ClientKey, Principal},
+    store::{StoreOperation, StoreReply},
 };
 
 /// The maximum size of a request's body, in bytes.
@@ -59,6 +60,8 @@ pub struct OAuthProxy {
     /// Limits the messages that everybody can cause.
     log: LogLimit,
     used: Used,
+    /// `true` if servers remember used codes together, in a store.
+    has_store: bool,
 }
 
 /// A request to the proxy of the MCP server at the URL `issuer`.
@@ -79,6 +82,8 @@ pub enum ProxyStep {
     Fetch(FetchRequest, Flow),
     /// The request gets the same response as the one that is exchanging this refresh token.
     Wait(TokenDigest),
+    /// The operation on the store. Its reply goes to [`OAuthProxy::stored`].
+    Store(StoreOperation, Flow),
 }
 
 /// A request that waits for an answer to the proxy's own request.
@@ -92,7 +97,17 @@ enum Waits {
     Tokens(String, Box<SignIn>),
     User(String, Box<SignIn>, Box<ProviderTokens>),
     Refresh(Box<Refreshing>),
+    Code(Box<Redeeming>),
     Revoked,
+}
+
+/// A code in the course of being exchanged.
+struct Redeeming {
+    issuer: String,
+    digest: TokenDigest,
+    code: Code,
+    redirect_uri: Option<String>,
+    verifier: String,
 }
 
 /// A refresh token in the course of being exchanged.
@@ -111,6 +126,8 @@ enum Interruption {
     Shown(OAuthError),
     Fetch(Box<FetchRequest>, Waits),
     Wait(TokenDigest),
+    /// The store has to know whether a code is new.
+    Store(Box<StoreOperation>, Waits),
     /// The endpoints of the provider are needed.
     NeedsMetadata,
     /// The document of this client is needed.
@@ -160,7 +177,13 @@ impl OAuthProxy {
             assertions: UsedOnce::default(),
             log: LogLimit::default(),
             used: Used::new(),
+            has_store: false,
         }
+    }
+
+    /// Remembers used codes in a store, by [`ProxyStep::Store`].
+    pub fn use_store(&mut self) {
+        self.has_store = true;
     }
 
     /// Returns the scopes that each sign-in asks for.
@@ -215,8 +238,19 @@ impl OAuthProxy {
             }
             Waits::Refresh(refreshing) => self.take_refreshed(at, *refreshing, answer),
             Waits::Revoked => Ok(Response::empty(StatusCode::OK)),
+            // It waits for the store.
+            Waits::Code(redeeming) => Ok(self.store_failed(at, &redeeming, "no reply came")),
         };
         self.step_for(None, for_programs, outcome)
+    }
+
+    /// Continues a request with the reply of the store.
+    pub fn stored(&mut self, at: &Moment, flow: Flow, reply: StoreReply) -> ProxyStep {
+        let outcome = match flow.0 {
+            Waits::Code(redeeming) => self.take_claimed(at, *redeeming, reply),
+            _ => Ok(Response::empty(StatusCode::INTERNAL_SERVER_ERROR)),
+        };
+        self.step_for(None, true, outcome)
     }
 
     fn dispatch(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
@@ -270,6 +304,9 @@ impl OAuthProxy {
                 return ProxyStep::Fetch(*fetch, Flow(flow));
             }
             (Err(Interruption::Wait(digest)), _) => return ProxyStep::Wait(digest),
+            (Err(Interruption::Store(operation, flow)), _) => {
+                return ProxyStep::Store(*operation, Flow(flow));
+            }
             (Err(Interruption::NeedsDocument(fetch, id)), Some(request)) => {
                 return ProxyStep::Fetch(*fetch, Flow(Waits::Document(Box::new(request), id)));
             }
@@ -416,6 +453,7 @@ impl fmt::Debug for Flow {
             Waits::Tokens(..) => "Tokens",
             Waits::User(..) => "User",
             Waits::Refresh(..) => "Refresh",
+            Waits::Code(..) => "Code",
             Waits::Revoked => "Revoked",
         })
     }

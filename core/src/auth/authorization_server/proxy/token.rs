@@ -1,5 +1,8 @@
 //! The token and the revocation endpoint.
 
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
 
 use super::{
@@ -8,20 +11,26 @@ use super::{
         clients::Client,
         message::{Form, OAuthError, Response, resource},
     },
-    Interruption, OAuthProxy, Outcome, ProxyRequest, Refreshing, Waits,
+    Interruption, OAuthProxy, Outcome, ProxyRequest, Redeeming, Refreshing, Waits,
     clients::short_id,
     location::OAuthEndpoint,
     provider::{Provider, ProviderError, ProviderTokens},
     sealed::Use,
     tokens::{self, Code, Credential, Presented, RefreshToken},
 };
-use crate::auth::{
-    TokenDigest,
-    fetch::{FetchError, FetchResponse},
-    is_equal,
-    moment::Moment,
-    pkce, scopes,
+use crate::{
+    auth::{
+        TokenDigest,
+        fetch::{FetchError, FetchResponse},
+        is_equal,
+        moment::Moment,
+        pkce, scopes,
+    },
+    store::{Expect, StoreOperation, StoreReply},
 };
+
+/// The seconds by which the clock of another server with the same store may be slow, so that it accepts a code for longer.
+const CLOCK_DIFFERENCE: u64 = 60;
 
 impl OAuthProxy {
     pub(super) fn token(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
@@ -78,20 +87,77 @@ impl OAuthProxy {
         if code.grant.client != short_id(&client.id) {
             return refused("the code was issued to another client");
         }
-        if !self.used.use_code(sealed, &code.grant.id) {
+        let digest = TokenDigest::new(sealed);
+        if !self.used.use_code(digest, &code.grant.id) {
             return refused("the code was used before");
         }
+        let redeeming = Redeeming {
+            issuer: issuer.to_owned(),
+            digest,
+            redirect_uri: form.get("redirect_uri")?.map(str::to_owned),
+            verifier: verifier.to_owned(),
+            code,
+        };
+        match self.has_store {
+            true => {
+                let claim = claim(&redeeming, at.unix);
+                Err(Interruption::Store(Box::new(claim), Waits::Code(Box::new(redeeming))))
+            }
+            false => self.end_redeeming(at, redeeming),
+        }
+    }
+
+    /// Takes the store's reply about a code.
+    pub(super) fn take_claimed(
+        &mut self,
+        at: &Moment,
+        redeeming: Redeeming,
+        reply: StoreReply,
+    ) -> Outcome {
+        match reply {
+            StoreReply::Stored(_) => self.end_redeeming(at, redeeming),
+            StoreReply::Conflict => {
+                self.used.revoke(&redeeming.code.grant.id);
+                Err(OAuthError::new("invalid_grant", "the code was used before").into())
+            }
+            StoreReply::Failed(reason) => Ok(self.store_failed(at, &redeeming, &reason)),
+            _ => Ok(self.store_failed(at, &redeeming, "the reply is that of another operation")),
+        }
+    }
+
+    /// Returns the answer to a request whose code the store can't check. The client may send it again.
+    pub(super) fn store_failed(
+        &mut self,
+        at: &Moment,
+        redeeming: &Redeeming,
+        reason: &str,
+    ) -> Response {
+        self.used.give_code_back(redeeming.digest);
+        if let Some(left_out) = self.log.due(at.unix) {
+            tracing::error!(
+                "the store failed, so a code of a sign-in is not exchanged now: {reason}{left_out}"
+            );
+        }
+        let error =
+            OAuthError::new("temporarily_unavailable", "the server's store does not answer");
+        OAuthError { status: StatusCode::SERVICE_UNAVAILABLE, ..error }.response()
+    }
+
+    /// Issues the tokens for a code that was not used before.
+    fn end_redeeming(&mut self, at: &Moment, redeeming: Redeeming) -> Outcome {
+        let refused = |reason: &str| Err(OAuthError::new("invalid_grant", reason).into());
+        let Redeeming { issuer, code, redirect_uri, verifier, .. } = redeeming;
         if !self.allows_redirect(&code.redirect_uri) {
             return refused("this server does not allow the client's redirect URL any more");
         }
-        if form.get("redirect_uri")?.is_some_and(|uri| uri != code.redirect_uri) {
+        if redirect_uri.is_some_and(|uri| uri != code.redirect_uri) {
             return refused("redirect_uri is another one than in the authorization request");
         }
-        if !is_equal(pkce::challenge(verifier).as_bytes(), code.challenge.as_bytes()) {
+        if !is_equal(pkce::challenge(&verifier).as_bytes(), code.challenge.as_bytes()) {
             return refused("code_verifier does not belong to the code_challenge");
         }
         let rest = (code.credential, code.lifetime);
-        tokens::issue(&self.sealer, issuer, &code.grant, &code.grant.scopes, rest, at)
+        tokens::issue(&self.sealer, &issuer, &code.grant, &code.grant.scopes, rest, at)
             .ok_or_else(failed)
     }
 
@@ -232,4 +298,15 @@ fn failed() -> Interruption {
         ..OAuthError::new("server_error", "the tokens could not be made")
     }
     .into()
+}
+
+/// Returns the operation that succeeds for one of the servers that get a code. The store sees a digest of the code only.
+fn claim(redeeming: &Redeeming, unix: u64) -> StoreOperation {
+    let left = redeeming.code.seconds_left(unix) + CLOCK_DIFFERENCE;
+    StoreOperation::Put {
+        key: format!("oauth-code:{}", URL_SAFE_NO_PAD.encode(redeeming.digest.0)),
+        value: b"1".into(),
+        ttl: Duration::from_secs(left),
+        expect: Expect::Absent,
+    }
 }

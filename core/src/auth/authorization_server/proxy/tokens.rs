@@ -145,6 +145,10 @@ impl Code {
     pub(super) fn has_expired(&self, unix: u64) -> bool {
         self.expires <= unix
     }
+
+    pub(super) fn seconds_left(&self, unix: u64) -> u64 {
+        self.expires.saturating_sub(unix)
+    }
 }
 
 impl RefreshToken {
@@ -165,14 +169,18 @@ impl Used {
     }
 
     /// Notes the use of a code. Returns false, and revokes its tokens, if it was used before (RFC 6749, section 4.1.2).
-    pub(super) fn use_code(&mut self, code: &str, grant: &str) -> bool {
-        let digest = TokenDigest::new(code);
+    pub(super) fn use_code(&mut self, digest: TokenDigest, grant: &str) -> bool {
         if let Some(grant) = self.codes.get(&digest).cloned() {
             self.revoke(&grant);
             return false;
         }
         self.codes.insert(digest, grant.to_owned());
         true
+    }
+
+    /// Forgets the use of a code, which was not exchanged.
+    pub(super) fn give_code_back(&mut self, digest: TokenDigest) {
+        self.codes.remove(&digest);
     }
 
     /// Begins to exchange a refresh token.

@@ -6,11 +6,14 @@ use super::{
     AuthRefusal, Authenticator, Method,
     attempt::{Attempt, Tried, invalid},
 };
-use crate::auth::{
-    Moment,
-    authorization_server::proxy::{Flow, OAuthProxy, ProxyRequest, ProxyStep},
-    fetch::{FetchError, FetchResponse},
-    server::{jwt::VerifiedToken, token_cache::Accepted},
+use crate::{
+    auth::{
+        Moment,
+        authorization_server::proxy::{Flow, OAuthProxy, ProxyRequest, ProxyStep},
+        fetch::{FetchError, FetchResponse},
+        server::{jwt::VerifiedToken, token_cache::Accepted},
+    },
+    store::StoreReply,
 };
 
 impl Authenticator {
@@ -29,7 +32,17 @@ impl Authenticator {
         Some(self.proxy()?.resume(at, flow, answer))
     }
 
-    fn proxy(&mut self) -> Option<&mut OAuthProxy> {
+    /// Continues a request to the OAuth proxy with the reply of the store.
+    pub fn proxy_stored(
+        &mut self,
+        at: &Moment,
+        flow: Flow,
+        reply: StoreReply,
+    ) -> Option<ProxyStep> {
+        Some(self.proxy()?.stored(at, flow, reply))
+    }
+
+    pub(super) fn proxy(&mut self) -> Option<&mut OAuthProxy> {
         self.methods.iter_mut().find_map(|method| match method {
             Method::Proxy(proxy) => Some(&mut **proxy),
             _ => None,

@@ -1,11 +1,14 @@
 //! The requests of client programs: registration, tokens, and metadata documents.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::auth::{
-    authorization_server::{generate_key, key_pair},
-    jwt_signing::{SigningKey, client_assertion},
-    registered_names::CLIENT_ASSERTION,
+use crate::{
+    auth::{
+        authorization_server::{generate_key, key_pair},
+        jwt_signing::{SigningKey, client_assertion},
+        registered_names::CLIENT_ASSERTION,
+    },
+    store::Expect,
 };
 
 use super::{
@@ -397,4 +400,54 @@ fn requests_of_the_wrong_kind_are_refused() {
     let response = world.send(Method::OPTIONS, OAuthEndpoint::Token, "", "", b"");
     assert_eq!(response.status, 204);
     assert_eq!(response.headers[header::ACCESS_CONTROL_ALLOW_ORIGIN], "*");
+}
+
+#[test]
+fn a_code_is_used_once_by_all_servers_that_share_a_store() {
+    let mut world = World::new(&json!({}));
+    world.proxy.use_store();
+    let id = world.register();
+    let claim = |world: &mut World, code: &str| {
+        let fields = [
+            ("grant_type", "authorization_code".to_owned()),
+            ("client_id", id.clone()),
+            ("code", code.to_owned()),
+            ("redirect_uri", BACK.to_owned()),
+            ("code_verifier", VERIFIER.to_owned()),
+        ];
+        match world.begin_post(OAuthEndpoint::Token, &fields) {
+            ProxyStep::Store(operation, flow) => (operation, flow),
+            other => panic!("the store is not asked: {other:?}"),
+        }
+    };
+    let stored = |world: &mut World, flow, reply| {
+        let moment = world.moment();
+        match world.proxy.stored(&moment, flow, reply) {
+            ProxyStep::Respond(response) => {
+                let body: Value = serde_json::from_slice(&response.body).unwrap();
+                (response.status.as_u16(), body)
+            }
+            other => panic!("no response: {other:?}"),
+        }
+    };
+    let code = world.sign_in(&id);
+    let (first, flow) = claim(&mut world, &code);
+    let StoreOperation::Put { key, ttl, expect: Expect::Absent, .. } = &first else {
+        panic!("nobody wins: {first:?}")
+    };
+    assert!(key.starts_with("oauth-code:") && !key.contains(&code), "{key}");
+    assert!(ttl.as_secs() > 60, "a code is accepted for a minute");
+    // The store is away: the client tries again, perhaps at another server.
+    let (status, refused) = stored(&mut world, flow, StoreReply::Failed("it is away".into()));
+    assert_eq!((status, &refused["error"]), (503, &json!("temporarily_unavailable")));
+    let (again, flow) = claim(&mut world, &code);
+    assert_eq!(again, first);
+    let (status, refused) = stored(&mut world, flow, StoreReply::Conflict);
+    assert_eq!((status, &refused["error"]), (400, &json!("invalid_grant")));
+    let code = world.sign_in(&id);
+    let (_, flow) = claim(&mut world, &code);
+    let (status, tokens) = stored(&mut world, flow, StoreReply::Stored(1));
+    assert_eq!(status, 200, "{tokens}");
+    let token = tokens["access_token"].as_str().unwrap();
+    assert!(world.proxy.verify(ISSUER, token, world.unix).is_some());
 }

@@ -139,7 +139,7 @@ impl World {
         match self.proxy.handle(&moment, request) {
             ProxyStep::Respond(response) => response,
             ProxyStep::Fetch(fetch, flow) => self.end(fetch, flow),
-            ProxyStep::Wait(_) => panic!("it waits"),
+            ProxyStep::Wait(_) | ProxyStep::Store(..) => panic!("it waits"),
         }
     }
 
@@ -151,7 +151,7 @@ impl World {
             match self.proxy.resume(&moment, flow, &answer) {
                 ProxyStep::Respond(response) => return response,
                 ProxyStep::Fetch(next, waits) => (fetch, flow) = (next, waits),
-                ProxyStep::Wait(_) => panic!("it waits"),
+                ProxyStep::Wait(_) | ProxyStep::Store(..) => panic!("it waits"),
             }
         }
     }
