@@ -176,8 +176,11 @@ test("a store that hangs refuses requests after 15 s and delays no others", asyn
 });
 
 test("other values are refused with those that are allowed", () => {
-  const message = 'new Server("shelf"): store must be "memory", or an object with the methods get, put and take (the interface Store)';
-  for (const store of ["redis://:s3cret@localhost", "", 7, {}, { get() {}, put() {} }, null]) {
+  const message =
+    'new Server("shelf"): store must be "memory", "redis://host:6379" (also "rediss:", "valkey:" and "valkeys:") or "sqlite:path", or an ' +
+    "object with the methods get, put and take, and both or none of append and read, and all or none of lease, renew and release (the " +
+    "interface Store)";
+  for (const store of ["mysql://:s3cret@localhost", "", 7, {}, { get() {}, put() {} }, null]) {
     assert.throws(() => new Server("shelf", { store }), (error) => error instanceof TypeError && error.message === message, String(store));
   }
 });

@@ -216,13 +216,14 @@ class Incomplete:
     get = put = Memory.get
 
 
-@pytest.mark.parametrize("store", ["redis://:s3cret@localhost", "", 7, Incomplete(), Memory])
+@pytest.mark.parametrize("store", ["mysql://:s3cret@localhost", "", 7, Incomplete(), Memory])
 def test_other_values_are_refused_with_those_that_are_allowed(store: Any) -> None:
     with pytest.raises(ValueError) as refused:
         Server("shelf", store=store)
     assert str(refused.value) == (
-        "Server 'shelf': store= must be \"memory\", or an object with the methods get, put and take "
-        "(gudgeon.types.Store)"
+        'Server \'shelf\': store= must be "memory", "redis://host:6379" (also "rediss:", "valkey:" and "valkeys:") or '
+        '"sqlite:path", or an object with the methods get, put and take, and both or none of append and read, and all '
+        "or none of lease, renew and release (gudgeon.types.Store)"
     )
 
 
@@ -230,7 +231,7 @@ def test_other_values_are_refused_with_those_that_are_allowed(store: Any) -> Non
 async def test_a_store_that_keeps_the_rules_passes(store: Any) -> None:
     await check_store(store)
     memory = store if isinstance(store, Memory) else store.memory
-    assert not memory.values or all(time.monotonic() > end for _, _, end in memory.values.values())
+    await until(lambda: all(time.monotonic() > end for _, _, end in memory.values.values()))
 
 
 class Forgetful(Memory):

@@ -120,6 +120,32 @@ mod tests {
                 put(Expect::Absent),
                 json!({ "operation": "put", "key": "k", "value": "/zE=", "ttl": 1500, "expect": "absent" }),
             ),
+            (
+                StoreOperation::Append {
+                    log: "l".into(),
+                    event: b"\xff1".into(),
+                    max_events: 3,
+                    max_bytes: 4,
+                    ttl: Duration::from_secs(1),
+                },
+                json!({ "operation": "append", "log": "l", "event": "/zE=", "maxEvents": 3, "maxBytes": 4, "ttl": 1000 }),
+            ),
+            (
+                StoreOperation::Read { log: "l".into(), after: 3 },
+                json!({ "operation": "read", "log": "l", "after": 3 }),
+            ),
+            (
+                StoreOperation::Renew {
+                    key: key(),
+                    owner: "o".into(),
+                    ttl: Duration::from_secs(1),
+                },
+                json!({ "operation": "renew", "key": "k", "owner": "o", "ttl": 1000 }),
+            ),
+            (
+                StoreOperation::Release { key: key(), owner: "o".into() },
+                json!({ "operation": "release", "key": "k", "owner": "o" }),
+            ),
         ] {
             let read: Value = serde_json::from_str(&operation(&given)).unwrap();
             assert_eq!(read, written);
@@ -137,6 +163,14 @@ mod tests {
             ("put", r#""conflict""#, StoreReply::Conflict),
             ("take", "null", StoreReply::Taken(None)),
             ("take", r#""""#, StoreReply::Taken(Some(Vec::new()))),
+            ("delete", "true", StoreReply::Deleted),
+            ("append", "7", StoreReply::Appended(7)),
+            ("read", r#"[[7,"/zE="]]"#, StoreReply::Events(vec![(7, b"\xff1".into())])),
+            ("read", "[]", StoreReply::Events(Vec::new())),
+            ("read", r#""gone""#, StoreReply::Gone),
+            ("lease", "7", StoreReply::Leased(7)),
+            ("renew", r#""held""#, StoreReply::Held),
+            ("release", "null", StoreReply::Released),
             ("put", r#"{"failed":"it is away"}"#, StoreReply::Failed("it is away".into())),
         ] {
             assert_eq!(reply(operation, given.as_bytes()), expected, "{operation} {given}");
@@ -151,6 +185,9 @@ mod tests {
                 &["7", "true", "[]", r#""/zE=""#, r#"["/zE="]"#, r#"["/zE=",-1]"#, r#"["!",1]"#][..],
             ),
             ("put", &["null", "true", "-1", "1.5", r#""stored""#, "[1]", "{}", ""]),
+            ("append", &["null", "0", "-1", r#""gone""#]),
+            ("read", &["null", "7", "[7]", r#"[[7]]"#, r#"[["/zE=",7]]"#, r#""held""#]),
+            ("lease", &["null", "true", "-1", r#""conflict""#]),
             ("take", &["7", "false", r#""!""#, "[]", r#"["/zE=",1]"#]),
         ] {
             for given in all {

@@ -166,8 +166,8 @@ const STEPS: &[StoreCheckStep] = &[
 ];
 
 /// Checks that a store of the program's own does what servers rely on: its replies, versions, the ends of values, logs and
-/// leases, one winner among concurrent operations, and messages if it carries any. It takes some seconds, may run beside the store's other users, and leaves no values
-/// behind. Errors with the first rule that the store does not keep.
+/// leases, one winner among concurrent operations, and messages if it carries any. It takes some seconds, may run beside the store's other users, and leaves
+/// nothing behind for longer than a second. Errors with the first rule that the store does not keep.
 ///
 /// ```
 /// use std::sync::Arc;

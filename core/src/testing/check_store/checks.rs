@@ -121,6 +121,9 @@ impl Checks<'_> {
         };
         let all = StoreReply::Events(events);
         self.require(rule, read("race", 0), |reply| *reply == all).await?;
+        // So that they end soon.
+        self.append("log", b"6", 3, SHORT, fifth).await?;
+        self.append("short", b"3", 9, SHORT, new).await?;
         Ok(())
     }
 
