@@ -14,7 +14,7 @@ PROGRAMS := conformance-client conformance-server demo-client docsearch hostile 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-quick test-all ready build package build-programs build-tests build-bench build-counts dev setup fmt lint stubs interop chromium proxies \
 	conformance conformance-all fuzz lock-files advisories bench-stdio bench-http bench-threads bench-clients bench-payload bench-sessions \
-	bench-memory bench-scale bench-victim bench-auth bench-upstream \
+	bench-memory bench-scale bench-victim bench-auth bench-store bench-upstream \
 	coldstart update-counts \
 	clean
 
@@ -155,6 +155,9 @@ bench-victim: build-bench ## what calls of 3 MiB of four connections cost the sm
 
 bench-auth: build ## the CPU time that access tokens add to a call, when they are new and when they are repeated
 	@$(PY) tests/bench/auth.py
+
+bench-store: ## operations a second of the stores in memory, SQLite and Redis, with 1 and 32 in flight
+	@$(PY) tests/bench/store.py
 
 bench-upstream: build ## the CPU time that a call costs a server which passes it on to an upstream server, over stdio and HTTP
 	@$(PY) tests/bench/upstream.py
