@@ -387,8 +387,8 @@ mod tests {
 
     #[test]
     fn the_sentence_of_an_event_of_the_catalogue_is_its_line() {
-        let event = crate::log_events::LogEvent::new(
-            crate::log_events::EventKind::HttpRefused,
+        let event = log_events::LogEvent::new(
+            log_events::EventKind::HttpRefused,
             "the request is for the host \"evil\"",
         );
         let events = recorded(|| event.because("host").write(crate::log_limit::LeftOut::default()));
