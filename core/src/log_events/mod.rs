@@ -17,10 +17,11 @@ use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc, time::Duration};
 pub(crate) use self::emit::EventLog;
 #[cfg(feature = "bindings")]
 pub use self::page::page;
+#[cfg(any(feature = "bindings", feature = "server"))]
+pub(crate) use self::request::RequestStage;
 pub use self::{
     catalogue::{Declaration, EventKind},
     json_line::{LOG_FORMAT, json_line},
-    request::RequestStage,
 };
 use crate::{
     error::ComponentName,

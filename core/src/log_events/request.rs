@@ -14,7 +14,7 @@ const MAX_PARAMS: usize = 16 * 1024;
 
 /// The part of a request's life that middleware logs.
 #[derive(Clone, Copy, Debug)]
-pub enum RequestStage<'a> {
+pub(crate) enum RequestStage<'a> {
     /// The request came, with these params if they are to be logged.
     Received(Option<&'a str>),
     /// The request has a result.
@@ -27,8 +27,7 @@ pub enum RequestStage<'a> {
 
 impl LogEvent {
     /// Returns the event of a request for this method, with the name or URI in its params, in these circumstances.
-    #[doc(hidden)] // For the language bindings.
-    pub fn for_request(
+    pub(crate) fn for_request(
         stage: RequestStage<'_>,
         method: &str,
         named: Option<&str>,

@@ -84,8 +84,7 @@ impl CallContext {
     }
 
     /// Returns the facts of the call for the log.
-    #[doc(hidden)] // For the language bindings.
-    pub fn log_facts(&self) -> EventFacts {
+    pub(crate) fn log_facts(&self) -> EventFacts {
         EventFacts {
             request_id: self.request_id.clone(),
             session: self.http.as_ref().and_then(|http| http.session_id.clone()),
