@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 FORBIDDEN = {
-    "server": ("hyper", "rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
+    "server": ("hyper", "h2", "rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
     "http": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
     "client": ("rustls", "tungstenite", "tokio-tungstenite", "tokio-rustls"),
     "client,tls": ("tungstenite", "tokio-tungstenite"),

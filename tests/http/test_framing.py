@@ -63,7 +63,7 @@ def test_headers_of_a_decent_size_are_taken(server):
         b"POST /mcp HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
         b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
         b"POST * HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
     ],
     ids=[
         "words",

@@ -1,4 +1,4 @@
-//! What hyper needs of the runtime for HTTP/2: tasks of streams, and time.
+//! The runtime of HTTP/2 connections, as hyper uses it: tasks of streams, and time.
 
 use std::{
     pin::Pin,
