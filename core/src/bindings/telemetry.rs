@@ -41,7 +41,7 @@ pub fn instruments() -> String {
         }
         Some(instrument)
     });
-    Value::from_iter(instruments).to_string()
+    instruments.collect::<Value>().to_string()
 }
 
 impl Telemetry {
@@ -71,7 +71,7 @@ impl Telemetry {
             attributes.extend(labels.map(|(label, value)| own(label, value)));
             Some(json!([number, attributes]))
         });
-        Value::from_iter(values).to_string()
+        values.collect::<Value>().to_string()
     }
 
     /// Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times

@@ -10,11 +10,14 @@ use std::{
 
 use rustc_hash::FxBuildHasher;
 
+/// The place of one entry, which is boxed to keep an empty table small.
+type Slot<K, V> = OnceLock<Box<(K, V)>>;
+
 /// Entries that are added and never removed.
 #[derive(Debug)]
 pub(super) struct Table<K, V> {
     /// Twice as many as entries, so that searches are short.
-    slots: Box<[OnceLock<Box<(K, V)>>]>,
+    slots: Box<[Slot<K, V>]>,
     capacity: usize,
     used: AtomicUsize,
 }

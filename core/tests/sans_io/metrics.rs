@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs, path::Path, sync::Arc, time::Duration};
 
 use gudgeon::{
     http::{EndpointConfig, EndpointInput, ExchangeId},
-    metrics::{Family, MAX_SERIES, MetricKind, Metrics, Outcome, SampleValue, text},
+    metrics::{Family, MetricKind, Metrics, Outcome, SampleValue, text},
     protocol::{Dialect, Principal},
     router::{Failure, Reply},
 };
