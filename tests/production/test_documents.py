@@ -55,7 +55,7 @@ def directive(text: str, name: str) -> str:
 
 def test_the_servers_of_both_pages_have_the_same_probes() -> None:
     other = options_of_run(block("docs/production.md", "production.py"))
-    for name in ("at", "health", "ready", "drain_delay"):
+    for name in ("at", "allowed_hosts", "health", "ready", "drain_delay"):
         assert other[name] == SERVER[name]
 
 
