@@ -170,11 +170,12 @@ export declare class NativeMounted {
   probeBeforeStart(method: string, target: string): NativePart | null
   /**
    * Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-   * `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated.
+   * `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated;
+   * `trace` is the context of the span that is active in the host.
    * Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
    * `refuse` with the same number.
    */
-  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, peer?: string | undefined | null, arrival?: NativeArrival | undefined | null): NativePart | null
+  head(number: number, method: string, target: string, headers: string, principal?: string | undefined | null, peer?: string | undefined | null, arrival?: NativeArrival | undefined | null, trace?: NativeTrace | undefined | null): NativePart | null
   /**
    * Authenticates the sender of a request whose head was admitted. Returns, or resolves to, the response if the sender is
    * refused, and null otherwise.
@@ -479,6 +480,10 @@ export declare class NativeWorkQueue {
   log(slot: number, level: string, logger: string | undefined | null, data: string): boolean
   /** Returns the context of a call that is still in flight, as JSON. */
   facts(slot: number): string | null
+  /** Has spans made of requests that are answered without a handler. */
+  traceRequests(): void
+  /** Returns the span of a call for this method, of the tool or prompt `name`, as JSON; null if the call has ended. */
+  span(slot: number, method: string, name?: string | undefined | null): string | null
   /**
    * Returns the event that ready-made middleware logs about the request of a call, as JSON. `text` are the params or the error, as far
    * as they are to be logged.
@@ -601,6 +606,13 @@ export interface NativeTestMode {
   principal?: string
   /** The HTTP headers of every call: names and values in turn. */
   headers: Array<string>
+}
+
+/** The trace context that is active in the host. */
+export interface NativeTrace {
+  traceparent?: string
+  tracestate?: string
+  baggage?: string
 }
 
 /** The reason of a rejection; the code is absent for a tool. */

@@ -10,7 +10,7 @@ use gudgeon::{
         waiting::{AskedTogether, Waiting},
     },
     driver::Work,
-    engine::{Effect, HostRequest, Run, RunId, Ticket},
+    engine::{AnsweredRequest, Effect, HostRequest, Run, RunId, SpanDescription, Ticket},
     error::Fault,
     log_events::LogEvent,
     protocol::{
@@ -28,6 +28,7 @@ use crate::{
     handler::{VisibilityFilter, index},
     large_text::LargeText,
     large_texts::LargeTexts,
+    spans,
 };
 
 /// The target size of a batch; the last entry may exceed it.
@@ -45,7 +46,8 @@ enum Kind {
     Resume = 2,
     Cancel = 3,
     Report = 4,
-    End = 5,
+    Span = 5,
+    End = 6,
 }
 
 /// Slots from this one on are requests of the core to its host, by their tickets. JavaScript represents them exactly, and
@@ -67,6 +69,8 @@ struct Call {
     native: Option<Handler>,
     /// The place of the entry that starts it; `None` if that has a batch of its own.
     start: Option<EntryPosition>,
+    /// The URI of the resource that is read, if the program traces.
+    uri: Option<String>,
 }
 
 /// The place of an entry.
@@ -140,6 +144,7 @@ impl Batches {
                 Effect::CancelHost(ticket) => self.cancel(HOST_SLOTS + ticket.0),
                 // The native host looks after resources of other servers.
                 Effect::Subscribed { .. } => (),
+                Effect::Span(request) => self.push_span(&request),
                 Effect::Log(event) => self.push_report(&event),
             }
         }
@@ -196,6 +201,17 @@ impl Batches {
         self.calls.get(&slot).map(|call| &call.context)
     }
 
+    /// Returns the span of the call for this method, of the tool or prompt `name`.
+    pub(crate) fn span(
+        &self,
+        slot: u64,
+        method: &str,
+        name: Option<&str>,
+    ) -> Option<SpanDescription> {
+        let call = self.calls.get(&slot)?;
+        Some(SpanDescription::new(method, name, call.uri.as_deref(), &call.context))
+    }
+
     /// Returns the native handler that the middleware in this slot runs around.
     pub(crate) fn native_handler(&self, slot: u64) -> Option<&Handler> {
         self.calls.get(&slot)?.native.as_ref()
@@ -236,7 +252,7 @@ impl Batches {
     }
 
     fn push_run(&mut self, run: Run) {
-        let Run { id, handler, input, context, .. } = run;
+        let Run { id, handler, input, context, subject, .. } = run;
         match index(&handler) {
             Some(handler) => self.push_start(id.0, handler, None, &input, context),
             None => {
@@ -244,6 +260,9 @@ impl Batches {
                     self.push_start(id.0, around, Some(handler), &input, context);
                 }
             }
+        }
+        if let (Some(call), Some(subject)) = (self.calls.get_mut(&id.0), subject) {
+            call.uri = subject.uri;
         }
     }
 
@@ -286,7 +305,7 @@ impl Batches {
             write_start(batch, slot, handler, input, &context, names.as_deref());
             Some(self.place_in_last_batch(written))
         };
-        self.calls.insert(slot, Call { context, native, start });
+        self.calls.insert(slot, Call { context, native, start, uri: None });
     }
 
     fn cancel(&mut self, slot: u64) {
@@ -334,6 +353,17 @@ impl Batches {
         json::push_string(entry, event.detail());
         entry.push(',');
         json::push(entry, &event.fields());
+        self.close();
+    }
+
+    fn push_span(&mut self, request: &AnsweredRequest) {
+        let entry = self.entry(Kind::Span);
+        entry.push(',');
+        entry.push_str(&spans::as_json(&request.span()));
+        entry.push(',');
+        json::push(entry, &request.error.as_ref().map(|error| &*error.message));
+        entry.push(',');
+        json::push(entry, &(request.duration.as_secs_f64() * 1000.0));
         self.close();
     }
 

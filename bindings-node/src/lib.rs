@@ -29,6 +29,7 @@ mod served_components;
 mod server;
 mod session_numbers;
 mod shared;
+mod spans;
 mod store;
 mod work_queue;
 mod stream;

@@ -17,7 +17,7 @@ use gudgeon::{
     driver::{self, EndpointServer, Outbox, Work},
     error::Error,
     http::{AdmittedHead, Arrival, EndpointConfig, ExchangeId, MountPoint, Part, Peer, Refused},
-    protocol::Principal,
+    protocol::{Principal, TraceContext},
     store::SharedStore,
 };
 use http::HeaderName;
@@ -50,6 +50,15 @@ pub struct NativeArrival {
     pub prefix: String,
     /// `true` if clients reach the host by https.
     pub is_encrypted: bool,
+}
+
+/// The trace context that is active in the host.
+#[napi(object, object_to_js = false)]
+#[derive(Debug)]
+pub struct NativeTrace {
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
+    pub baggage: Option<String>,
 }
 
 /// The requests whose body is being read, by number.
@@ -109,7 +118,8 @@ impl NativeMounted {
     }
 
     /// Checks the head of a request, before its body is read. Each line of `headers` is a name or a value; `principal` is JSON;
-    /// `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated.
+    /// `peer` is the address of the other side of the connection, or `unix`. `arrival` is needed if callers have to be authenticated;
+    /// `trace` is the context of the span that is active in the host.
     /// Returns the response if the request is refused. Otherwise call `authenticate`, where that is needed, and then `request` or
     /// `refuse` with the same number.
     #[napi(catch_unwind)]
@@ -123,8 +133,12 @@ impl NativeMounted {
         principal: Option<String>,
         peer: Option<String>,
         arrival: Option<NativeArrival>,
+        trace: Option<NativeTrace>,
     ) -> napi::Result<Option<NativePart>> {
         let mut head = head(&method, &target, &headers);
+        if let Some(NativeTrace { traceparent, tracestate, baggage }) = trace {
+            head.extensions.insert(TraceContext::new(traceparent, tracestate, baggage));
+        }
         head.headers.insert(REQUEST, integer(number).into());
         if let Some(principal) = principal {
             head.extensions.insert(Arc::new(principal_from(&principal)?));

@@ -25,6 +25,7 @@ use crate::{
     mounted::REQUEST,
     questions::NativeQuestions,
     shared::{Shared, lock},
+    spans,
 };
 
 #[napi]
@@ -114,6 +115,19 @@ impl NativeWorkQueue {
     pub fn facts(&self, slot: f64) -> Option<String> {
         let context = lock(&self.shared.batches).context(integer(slot))?.clone();
         Some(facts(&context, lock(&self.shared.session_numbers).number(&context.client)))
+    }
+
+    /// Has spans made of requests that are answered without a handler.
+    #[napi(catch_unwind)]
+    pub fn trace_requests(&self) {
+        self.shared.components.components().server.traces.turn_on();
+    }
+
+    /// Returns the span of a call for this method, of the tool or prompt `name`, as JSON; null if the call has ended.
+    #[napi(catch_unwind)]
+    pub fn span(&self, slot: f64, method: String, name: Option<String>) -> Option<String> {
+        let span = lock(&self.shared.batches).span(integer(slot), &method, name.as_deref())?;
+        Some(spans::as_json(&span))
     }
 
     /// Returns the event that ready-made middleware logs about the request of a call, as JSON. `text` are the params or the error, as far

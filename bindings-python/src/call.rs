@@ -10,6 +10,7 @@ use std::{
 
 use gudgeon::{
     bindings::logs,
+    engine::SpanDescription,
     protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
     server::native_subject,
@@ -35,6 +36,7 @@ use crate::{
     handler::Registered,
     handler_run::HandlerRun,
     server::NativeServer,
+    spans,
     stream::{DeferredCall, Stream, lock},
 };
 
@@ -140,6 +142,20 @@ impl Call {
     #[getter]
     fn remote(&self) -> Option<String> {
         self.run.look(|context| context.remote.map(|remote| remote.to_string()))
+    }
+
+    /// Returns the span of the request for this method, of the tool or prompt `name`: its name, its attributes, the values that
+    /// propagators read, and the `traceparent` of a span to link.
+    #[pyo3(signature = (method, name))]
+    fn span<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        name: Option<&str>,
+    ) -> PyResult<spans::Span<'py>> {
+        let uri = self.run.subject.as_ref().and_then(|subject| subject.uri.as_deref());
+        let describe = |context: &CallContext| SpanDescription::new(method, name, uri, context);
+        spans::to_python(py, self.run.look(describe))
     }
 
     /// Returns the event that ready-made middleware logs: its logger, its text and its fields. `text` are the params or the error, as

@@ -20,7 +20,7 @@ use gudgeon::{
     driver::{EndpointServer, EndpointStep, Work},
     framing::TooLong,
     http::{ConnectionId, MountPoint, Peer},
-    protocol::Principal,
+    protocol::{Principal, TraceContext},
 };
 use http::Method;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyList};
@@ -190,9 +190,9 @@ impl Endpoint {
 
     /// Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
     /// port if that is known; `peer`: the address of the other side of the connection, or "unix"; `mount`: the prefix of the path
-    /// below which the app is mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
-    /// is refused.
-    #[pyo3(signature = (method, path, query, headers, arrival, peer, mount = None))]
+    /// below which the app is mounted, and whether the host is reached by https; `trace`: `traceparent`, `tracestate` and `baggage` of
+    /// the span that is active in the host. Returns the first part of the response instead if the request is refused.
+    #[pyo3(signature = (method, path, query, headers, arrival, peer, mount = None, trace = None))]
     #[expect(clippy::too_many_arguments, reason = "one call a request")]
     fn head<'py>(
         this: &Bound<'py, Self>,
@@ -203,8 +203,12 @@ impl Endpoint {
         arrival: (bool, Option<u16>),
         peer: Option<&str>,
         mount: Option<(Vec<u8>, bool)>,
+        trace: Option<(Option<String>, Option<String>, Option<String>)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut head = head(method, path, query, headers, arrival)?;
+        if let Some((parent, state, baggage)) = trace {
+            head.extensions.insert(TraceContext::new(parent, state, baggage));
+        }
         set_mount(&mut head, mount);
         let admission = this.get().server.admission();
         let remote = admission.client_address(&mut head, peer.and_then(Peer::parse));

@@ -8,7 +8,7 @@ use std::sync::{
 
 use gudgeon::{
     bindings::upstreams::Upstreams,
-    engine::{Run, RunId},
+    engine::{Run, RunId, SpanSubject},
     router,
     server::native_subject,
     session::server::CallContext,
@@ -25,6 +25,8 @@ pub(crate) struct HandlerRun {
     pub(crate) native: Option<router::Handler>,
     /// It handles a notification, which has no answer.
     pub(crate) is_notification: bool,
+    /// The subject of its span, if the program traces.
+    pub(crate) subject: Option<Box<SpanSubject>>,
     /// Empty once the handler has been called.
     input: Mutex<String>,
     /// The request that began it.
@@ -39,7 +41,7 @@ pub(crate) struct HandlerRun {
 impl HandlerRun {
     /// Makes a run of a handler of Python, or of the middleware around a native one; `None` for another host's.
     pub(crate) fn new(run: Run, upstreams: &Upstreams) -> Option<Arc<Self>> {
-        let Run { id, handler, input, context, is_notification, .. } = run;
+        let Run { id, handler, input, context, is_notification, subject, .. } = run;
         let (handler, native) = match Arc::downcast(handler) {
             Ok(own) => (own, None),
             Err(native) => {
@@ -52,6 +54,7 @@ impl HandlerRun {
             handler,
             native,
             is_notification,
+            subject,
             input: Mutex::new(input),
             first: context,
             later: Mutex::default(),
@@ -75,6 +78,7 @@ impl HandlerRun {
             context: self.first.clone(),
             is_notification: self.is_notification,
             middleware_frame: None,
+            subject: self.subject.clone(),
         }
     }
 

@@ -48,6 +48,7 @@ mod server;
 mod serving;
 mod serving_limits;
 mod session_values;
+mod spans;
 mod source;
 mod store;
 mod stream;

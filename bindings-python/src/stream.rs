@@ -34,6 +34,7 @@ use crate::{
     serving_limits::Limits,
     session_values::SessionValues,
     source::Source,
+    spans,
     waker::Waker,
 };
 
@@ -183,6 +184,9 @@ impl Stream {
         context: Py<PyAny>,
         of: &NativeServer,
     ) -> io::Result<Arc<Self>> {
+        if Python::attach(spans::are_wanted) {
+            of.components.snapshot().server.traces.turn_on();
+        }
         Ok(Arc::new(Self {
             server,
             app,
@@ -292,10 +296,12 @@ impl Stream {
         // Handlers that begin together take the locks once.
         let mut runs = Vec::new();
         let mut reports = Vec::new();
+        let mut answered = Vec::new();
         for effect in work {
             match effect {
                 Effect::Run(run) => runs.extend(HandlerRun::new(*run, &self.upstreams)),
                 Effect::Log(event) => reports.push(event),
+                Effect::Span(request) => answered.push(request),
                 other => {
                     self.start(std::mem::take(&mut runs), wake);
                     self.go_on(other, wake);
@@ -305,6 +311,9 @@ impl Stream {
         self.start(runs, wake);
         if !reports.is_empty() {
             Python::attach(|py| reports.iter().for_each(|event| hooks::report(py, event)));
+        }
+        if !answered.is_empty() {
+            Python::attach(|py| answered.iter().for_each(|request| spans::record(py, request)));
         }
         if alarm.is_some()
             && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
@@ -340,7 +349,7 @@ impl Stream {
                 pool.handed.retain(|effect| !effect.is_request(ticket));
             }
             // Done by the caller, or by the native host, which looks after resources of other servers.
-            Effect::Run(_) | Effect::Log(_) | Effect::Subscribed { .. } => {}
+            Effect::Run(_) | Effect::Log(_) | Effect::Span(_) | Effect::Subscribed { .. } => {}
         }
     }
 

@@ -64,18 +64,22 @@
 /// Types of fields and parameters of the machine that its callers pass on, and need not name.
 #[doc(hidden)]
 pub use crate::{
-    engine::{Computation, Computed, Load, TestMode, Ticket},
+    engine::{
+        AnswerError, AnsweredRequest, Computation, Computed, Load, SpanDescription, SpanSubject,
+        TestMode, Ticket,
+    },
     log_events::{Declaration, EventKind, LogEvent},
+    protocol::{TraceContext, TraceIds},
     router::{
         AnyRegistry, Component, ComponentOptions, List, Middleware, MiddlewareFrame, Page,
         RegisteredPrompt, RegisteredResource, RegisteredTemplate, RegisteredTool, Registry,
-        RoundLimits, Visibility, limits::Rejection,
+        RoundLimits, Traces, Visibility, limits::Rejection,
     },
     schema::SchemaProfile,
     session::{
         asking::{AnotherQuestion, Answers, Journal},
         client::{Change, NegotiatedProtocol},
-        server::{CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+        server::{CallContext, CallTrace, ClientIdentity, HttpFacts, ListKind, Progress},
     },
 };
 pub use crate::{

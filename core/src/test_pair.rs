@@ -192,6 +192,7 @@ impl Pair {
                 | Effect::Resume { .. }
                 | Effect::Subscribed { .. }
                 | Effect::CancelHost(_)
+                | Effect::Span(_)
                 | Effect::Log(_),
             ) => (),
         }

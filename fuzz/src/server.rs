@@ -181,7 +181,7 @@ impl Host {
                 self.tickets.retain(|other| *other != ticket);
                 self.jobs.retain(|job| job.ticket() != Some(ticket));
             }
-            Effect::Log(_) | Effect::Subscribed { .. } => (),
+            Effect::Log(_) | Effect::Span(_) | Effect::Subscribed { .. } => (),
         }
     }
 

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
-import { Server, ToolError, ToolResult } from "gudgeon";
+import { middleware, Server, ToolError, ToolResult } from "gudgeon";
 import { connect, eras } from "gudgeon/testing";
 
 const exporter = new InMemorySpanExporter();
@@ -74,6 +75,72 @@ test("prompts, resources and failures have their spans", async () => {
   assert.deepEqual(spans.map(({ name }) => name), ["prompts/get greet", "resources/read", "tools/call fails", "tools/call says"]);
   assert.deepEqual(spans.map(({ attributes }) => attributes["error.type"]), [undefined, undefined, "ToolError", "tool_error"]);
   assert.deepEqual(spans.map(({ status }) => status.code), [0, 0, 2, 2]);
+});
+
+test("requests that no handler answers have spans", async () => {
+  const { outer, spans } = await spansOf(traced(), "2026-07-28", async (client) => {
+    await client.listTools();
+    await client.callTool("nil").catch(() => undefined);
+    await client.callTool("meta", { more: 1 }, { throwOnError: false });
+  });
+  const told = spans.map(({ name, attributes, status, parentSpanContext }) => [name, attributes["error.type"], status.code, parentSpanContext.spanId]);
+  assert.deepEqual(told, [
+    ["tools/list", undefined, 0, outer.spanId],
+    ["tools/call", "-32602", 2, outer.spanId],
+    ["tools/call meta", "tool_error", 2, outer.spanId],
+  ]);
+});
+
+/** Calls the tool `fails` over HTTP with this `_meta`. Returns the span of the server. */
+async function ask(app, meta) {
+  exporter.reset();
+  const own = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, ...meta };
+  const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "fails", _meta: own } };
+  const request = new Request("http://localhost/mcp", {
+    method: "POST",
+    headers: {
+      "content-type": "application/json", accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call", "mcp-name": "fails", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    },
+    body: JSON.stringify(body),
+  });
+  const response = await app.fetch(request);
+  assert.equal(response.status, 200);
+  await response.text();
+  const [span] = exporter.getFinishedSpans();
+  return span;
+}
+
+test("below a host, the parent is in _meta, or active, or in the headers", async () => {
+  const app = traced();
+  assert.equal((await ask(app, {})).parentSpanContext.spanId, "b7ad6b7169203331");
+  const host = tracer.startSpan("POST /mcp");
+  await context.with(trace.setSpan(context.active(), host), async () => {
+    assert.equal((await ask(app, {})).parentSpanContext.spanId, host.spanContext().spanId);
+    const span = await ask(app, { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" });
+    assert.equal(span.parentSpanContext.spanId, "00f067aa0ba902b7");
+    assert.deepEqual(span.links.map((link) => link.context.spanId), [host.spanContext().spanId]);
+    assert.equal(span.attributes["mcp.session.id"], undefined);
+  });
+  host.end();
+  await app.close();
+});
+
+test("log events have the ids of the span", async () => {
+  const events = [];
+  const note = (_, detail) => void events.push(detail);
+  const app = new Server("traced", { logger: { debug: note, info: note, warn: note, error: note } });
+  app.tool("open", {}, () => "open");
+  app.middleware(middleware.timing(), { on: "tools/call" });
+  const { outer, spans } = await spansOf(app, "2026-07-28", async (client) => {
+    await client.callTool("open");
+    await client.callTool("nil").catch(() => undefined);
+    for (const end = Date.now() + 10_000; Date.now() < end && !events.some(({ event }) => event === "call.rejected"); ) await sleep(10);
+  });
+  const timed = events.find(({ event }) => event === "request.timed");
+  assert.deepEqual([timed.trace_id, timed.span_id], [outer.traceId, spans[0].spanContext().spanId]);
+  const rejected = events.find(({ event }) => event === "call.rejected");
+  assert.deepEqual([rejected.trace_id, rejected.span_id], [outer.traceId, outer.spanId]);
 });
 
 test("a request without a context begins a trace of its own, and no span stamps nothing", async () => {

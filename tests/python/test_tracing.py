@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import logging
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from gudgeon import Context, Server, SyncContext, ToolError
+from eventually import eventually
+from gudgeon import Context, McpError, Server, SyncContext, ToolError
+from gudgeon.middleware import Timing
 from gudgeon.testing import ERAS, connect, connect_sync
 from gudgeon.types import ToolResult
 
@@ -134,6 +138,91 @@ def test_what_middleware_sees_of_the_core_has_a_span(outer: Any) -> None:
         client.list_tools()
     (span,) = spans()
     assert (span.name, span.parent.span_id) == ("tools/list", outer.span_id)
+
+
+def test_requests_that_no_handler_answers_have_spans(outer: Any) -> None:
+    with connect_sync(traced()) as client:
+        client.list_tools()
+        with pytest.raises(McpError):
+            client.call_tool("nil")
+        client.call_tool("blocking", {"more": 1}, raise_on_error=False)
+    eventually(lambda: len(spans()) >= 3)
+    told = {span.name: (span.attributes.get("error.type"), span.status.is_ok, span.parent.span_id) for span in spans()}
+    assert told == {
+        "tools/list": (None, True, outer.span_id),
+        "tools/call": ("-32602", False, outer.span_id),
+        "tools/call blocking": ("tool_error", False, outer.span_id),
+    }
+    assert all("mcp.session.id" not in span.attributes for span in spans())
+
+
+HEADER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def ask(app: Any, meta: dict[str, Any], active: Any = None) -> Any:
+    """Calls the tool `waiting` of an ASGI app over HTTP, below this span. Returns the span of the server."""
+    EXPORTER.clear()
+    own = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        **meta,
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "waiting", "_meta": own}}
+    headers = [
+        (b"host", b"localhost"),
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
+        (b"mcp-protocol-version", b"2026-07-28"),
+        (b"mcp-method", b"tools/call"),
+        (b"mcp-name", b"waiting"),
+        (b"traceparent", HEADER.encode()),
+    ]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers, "server": ("127.0.0.1", 80)}
+    received = asyncio.Queue[Any]()
+    received.put_nowait({"type": "http.request", "body": json.dumps(body).encode()})
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with trace.use_span(active) if active is not None else nullcontext():
+        await app(scope, received.get, send)
+    assert sent[0]["status"] == 200
+    (span,) = spans()
+    return span
+
+
+async def test_below_asgi_the_parent_is_in_meta_or_active_or_in_the_headers() -> None:
+    app = traced().asgi()
+    try:
+        by_header = await ask(app, {})
+        assert f"{by_header.parent.span_id:016x}" == "b7ad6b7169203331"
+        with trace.get_tracer("host").start_as_current_span("POST /mcp") as host:
+            active = await ask(app, {}, host)
+            assert active.parent.span_id == host.get_span_context().span_id
+            said = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            by_meta = await ask(app, {"traceparent": said}, host)
+            assert f"{by_meta.parent.span_id:016x}" == "00f067aa0ba902b7"
+            assert [link.context.span_id for link in by_meta.links] == [host.get_span_context().span_id]
+            assert "mcp.session.id" not in by_meta.attributes
+    finally:
+        await app.aclose()
+
+
+def test_records_of_the_log_have_the_ids_of_the_span(outer: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app = traced()
+    app.middleware(Timing(), on="tools/call")
+    with caplog.at_level(logging.DEBUG, "gudgeon"), connect_sync(app) as client:
+        client.call_tool("blocking")
+        with pytest.raises(McpError):
+            client.call_tool("nil")
+        events = lambda name: [record for record in caplog.records if getattr(record, "mcp_event", "") == name]  # noqa: E731
+        eventually(lambda: events("call.rejected"))
+    timed: Any = events("request.timed")[0]
+    (span,) = [span for span in spans() if span.name == "tools/call blocking"]
+    assert (timed.mcp_trace_id, timed.mcp_span_id) == (f"{outer.trace_id:032x}", f"{span.context.span_id:016x}")
+    rejected: Any = events("call.rejected")[0]
+    assert (rejected.mcp_trace_id, rejected.mcp_span_id) == (f"{outer.trace_id:032x}", f"{outer.span_id:016x}")
 
 
 def test_prompts_resources_and_failures_have_their_spans(outer: Any) -> None:

@@ -19,6 +19,7 @@ fn run(call: u64, id: &str) -> Run {
         context: context(id),
         is_notification: false,
         middleware_frame: None,
+        subject: None,
     }
 }
 
@@ -74,7 +75,7 @@ fn a_batch_is_one_json_array_in_order() {
         batches.take().unwrap(),
         concat!(
             r#"[[0,0,7,{"a":1},"2026-07-28",5],[3,1,7,{"a":1},"2026-07-28","12345678901234567890"],"#,
-            r#"[0,2,7,{"a":1},"2026-07-28","x"],[4,"a\"b",{"event":"server.problem"}],[5]]"#,
+            r#"[0,2,7,{"a":1},"2026-07-28","x"],[4,"a\"b",{"event":"server.problem"}],[6]]"#,
         )
     );
     assert!(batches.take().is_none());

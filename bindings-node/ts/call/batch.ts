@@ -1,7 +1,8 @@
+import type { SpanDescription } from "../model/tracing.js";
 import type { Revision } from "../model/types/components.js";
 
 /** The kinds of entries of a batch, the same numbers as in `batch.rs`. */
-export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, end: 5 } as const;
+export const EntryKind = { run: 0, answer: 1, resume: 2, cancel: 3, report: 4, span: 5, end: 6 } as const;
 type Kinds = typeof EntryKind;
 
 /** The id of a JSON-RPC request; null for a notification. */
@@ -27,5 +28,7 @@ export type Entry =
   | readonly [kind: Kinds["cancel"], slot: number, ...notRead: unknown[]]
   /** An error in the server's own code, for its log, with the fields of the event. */
   | readonly [kind: Kinds["report"], text: string, fields: Readonly<Record<string, unknown>>]
+  /** A request was answered without a handler: its span, the message of its error, and its duration in milliseconds. */
+  | readonly [kind: Kinds["span"], span: SpanDescription, error: string | null, milliseconds: number]
   /** The peer has ended its input. */
   | readonly [kind: Kinds["end"]];

@@ -7,6 +7,7 @@ import { isPromise } from "../model/promises.js";
 import { type Asked, isQuestion, outcomeOf } from "../model/questions.js";
 import type { ResourceResult } from "../model/results.js";
 import { explainSdkNames } from "../model/sdk-names.js";
+import type { SpanDescription } from "../model/tracing.js";
 import type { Implementation, LogLevel, Maybe, Revision, Root } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
 import type { Context, ServerMembers } from "../model/types/context.js";
@@ -15,7 +16,7 @@ import type { Output, Schema } from "../model/types/schema.js";
 import type { Principal } from "../model/types/server.js";
 import { ask } from "../schema/ask.js";
 import { SchemaMismatch } from "../schema/compile.js";
-import type { Plan } from "../plan/plan.js";
+import type { Plan, Subject } from "../plan/plan.js";
 import { Asking } from "./asking.js";
 import type { CallHandle, Facts } from "./handle.js";
 import { StepJournal } from "./steps.js";
@@ -138,6 +139,11 @@ export class CallContext implements Context {
   /** Reads a resource of an upstream server; null if none has this URI. Resolves as `passOn`. */
   readUpstream(uri: string): Promise<readonly [result: string | null, failure: string | null]> | null {
     return this.call.readUpstream(uri);
+  }
+
+  /** Returns the span of the call. */
+  span([method, name]: Subject): SpanDescription {
+    return this.call.span(method, name);
   }
 
   /** Logs what ready-made middleware tells of the request: that it was `received`, with `text` if it is given, `done`, `failed` or `timed`. */

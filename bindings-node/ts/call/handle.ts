@@ -2,6 +2,7 @@ import { parseJson } from "../model/big-integers.js";
 import type { NativeQuestions, NativeWorkQueue } from "../native.js";
 import type { LogEvent } from "../model/logging.js";
 import { principalFromJson, type PrincipalJson } from "../model/principal.js";
+import type { SpanDescription } from "../model/tracing.js";
 import type { ResourceResult } from "../model/results.js";
 import type { Implementation, LogLevel } from "../model/types/components.js";
 import type { Meta } from "../model/types/content.js";
@@ -54,6 +55,13 @@ export class CallHandle {
     const json = this.shared.workQueue.facts(this.slot);
     if (json !== null) return parseJson(json) as Facts;
     throw new Error("the context knows its call's facts only until the handler returns; read them before");
+  }
+
+  /** Returns the span of the call for this method, of the tool or prompt `name`. */
+  span(method: string, name: string | undefined): SpanDescription {
+    const json = this.shared.workQueue.span(this.slot, method, name);
+    if (json !== null) return JSON.parse(json) as SpanDescription;
+    throw new Error("the call has ended");
   }
 
   /** Returns the event that ready-made middleware logs about the request. */

@@ -18,7 +18,7 @@ import { runInContext } from "./current.js";
 import { failureJson } from "./failures.js";
 import { CallHandle, type SharedByCalls } from "./handle.js";
 import { FAILURE, QUESTIONS, ReplyLines } from "./reply-lines.js";
-import { inSpan } from "./tracing.js";
+import { answeredSpan, inSpan } from "./tracing.js";
 
 /** The time for cancelled handlers to end. */
 const UNWIND_MS = 500;
@@ -74,6 +74,7 @@ export class CallScheduler implements SharedByCalls {
     this.#served = served;
     this.#options = options;
     this.workQueue = open(() => this.drain());
+    if (tracing()) this.workQueue.traceRequests();
     this.#replies = new ReplyLines(this.workQueue, () => this.#options.afterTurn?.());
   }
 
@@ -204,6 +205,11 @@ export class CallScheduler implements SharedByCalls {
         return this.#cancel(entry[1]);
       case EntryKind.report:
         return logError(this.#served.logger, entry[1], entry[2]);
+      case EntryKind.span: {
+        const traces = tracing();
+        if (traces) answeredSpan(traces, entry[1], entry[2], entry[3]);
+        return;
+      }
       case EntryKind.end:
         return this.#options.onEnd?.();
     }
@@ -226,7 +232,7 @@ export class CallScheduler implements SharedByCalls {
       const traces = tracing();
       const value =
         traces && plan.subject
-          ? inSpan(traces, plan.subject(input), ctx, () => runInContext(ctx, plan.invoke, input))
+          ? inSpan(traces, ctx.span(plan.subject(input)), () => runInContext(ctx, plan.invoke, input))
           : runInContext(ctx, plan.invoke, input);
       if (isPromise(value)) {
         this.#running.set(slot, ctx);

@@ -1,5 +1,6 @@
 import { debuglog, inspect } from "node:util";
 
+import { activeIds } from "./tracing.js";
 import type { Logger } from "./types/logging.js";
 
 /** Writes to stderr if NODE_DEBUG contains "gudgeon". */
@@ -101,7 +102,8 @@ export function logError(logger: Logger, message: string, fields: Readonly<Recor
  */
 export function logRequest(logger: Logger, { logger: name, message, fields }: LogEvent): void {
   if (logger === TEXT_LOGGER) return write([message]);
-  attempt(() => logger.info(message, logger === JSON_LOGGER ? { logger: name, ...fields } : fields));
+  const all = { ...fields, ...activeIds() };
+  attempt(() => logger.info(message, logger === JSON_LOGGER ? { logger: name, ...all } : all));
 }
 
 function attempt(log: () => void): void {

@@ -4,8 +4,10 @@ import {
 import { ProtocolError } from "../model/errors.js";
 import { toJson } from "../model/json.js";
 import { resultToWire, toolResultFromWire } from "../model/results.js";
+import { tracing } from "../model/tracing.js";
 import type { Context } from "../model/types/context.js";
 import { isObject } from "../model/values.js";
+import { failActiveSpan } from "../call/tracing.js";
 import { native } from "../native.js";
 import type { Plan, PlanOwner } from "../plan/plan.js";
 
@@ -49,8 +51,10 @@ async function runMiddleware(core: PlanOwner, exchange: Prepared, ctx: Context):
     const wire = written(type, changed) ?? {};
     return toJson(wire) === before ? undefined : wire;
   } catch (thrown) {
-    if (thrown === failure) return undefined;
-    throw thrown;
+    if (thrown !== failure) throw thrown;
+    const traces = tracing();
+    if (traces && error) failActiveSpan(traces, error.code, error.message);
+    return undefined;
   }
 }
 

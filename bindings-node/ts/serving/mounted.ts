@@ -1,6 +1,7 @@
 import { checked, type NativeArrival, type NativeMounted, type NativePart } from "../native.js";
 import { principalToJson } from "../model/principal.js";
 import { isPromise } from "../model/promises.js";
+import { activeTrace } from "../model/tracing.js";
 import type { Principal } from "../model/types/server.js";
 import { CallScheduler } from "../call/scheduler.js";
 import type { ServerCore } from "../server/core.js";
@@ -116,7 +117,7 @@ export class Mounted {
     }
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    const refusal = this.#native.head(number, method, target, headers.join("\n"), who, peer, arrival);
+    const refusal = this.#native.head(number, method, target, headers.join("\n"), who, peer, arrival, activeTrace());
     const admitted = { number, principal };
     if (refusal !== null || !this.hasAuth) return refusal ?? admitted;
     const decided = this.#native.authenticate(number);

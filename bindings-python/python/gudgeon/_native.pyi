@@ -144,6 +144,11 @@ class Call:
         """
         A dictionary with the lifetime of this call.
         """
+    def span(self, /, method: str, name: str | None) -> tuple[str, dict, dict, str | None]:
+        """
+        Returns the span of the request for this method, of the tool or prompt `name`: its name, its attributes, the values that
+        propagators read, and the `traceparent` of a span to link.
+        """
     def step_before(self, /, key: str) -> bytes | None:
         """
         The result that a step had in an earlier run, as JSON.
@@ -327,12 +332,12 @@ class Endpoint:
         """
         Returns `true` if callers have to be authenticated.
         """
-    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], peer: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None) -> Any:
+    def head(self, /, method: str, path: bytes, query: bytes, headers: Any, arrival: tuple[bool, SupportsIndex | None], peer: str | None, mount: tuple[SupportsGetItem[int, SupportsIndex], bool] | None = None, trace: tuple[str | None, str | None, str | None] | None = None) -> Any:
         """
         Checks the head of a request, before its body is read. `arrival`: whether it arrived on the loopback interface, and its
         port if that is known; `peer`: the address of the other side of the connection, or "unix"; `mount`: the prefix of the path
-        below which the app is mounted, and whether the host is reached by https. Returns the first part of the response instead if the request
-        is refused.
+        below which the app is mounted, and whether the host is reached by https; `trace`: `traceparent`, `tracestate` and `baggage` of
+        the span that is active in the host. Returns the first part of the response instead if the request is refused.
         """
     @property
     def max_body(self, /) -> int:

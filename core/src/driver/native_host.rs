@@ -74,7 +74,11 @@ impl NativeRuns {
             }
             // Only native handlers look after resources of other servers.
             Effect::Subscribed { .. } => true,
-            Effect::Run(_) | Effect::Host(..) | Effect::CancelHost(_) | Effect::Log(_) => false,
+            Effect::Run(_)
+            | Effect::Host(..)
+            | Effect::CancelHost(_)
+            | Effect::Span(_)
+            | Effect::Log(_) => false,
         };
         if !is_native {
             return Some(effect);
@@ -136,6 +140,7 @@ mod tests {
             context,
             is_notification,
             middleware_frame,
+            subject: None,
         }))
     }
 

@@ -9,6 +9,7 @@ use super::{
     id::{CallId, Origin, PeerId},
     key_ring::KeyRing,
     request_state::{Binding, Opened, Refused, RoundId},
+    spans::SpanStart,
     state::{Continuation, Queued, ReplayState, Running, Start, State},
 };
 use crate::{
@@ -31,6 +32,8 @@ pub(super) struct Opening {
     pub(super) replayed: Option<Request>,
     /// `true` for reads whose result may be shared with others: the request contains no answers of the user.
     pub(super) may_share: bool,
+    /// Set if the host traces.
+    pub(super) span: Option<Box<SpanStart>>,
 }
 
 impl Engine {
@@ -58,6 +61,7 @@ impl Engine {
         visibility: Visibility,
     ) -> CallEvent {
         let Call { request, mut context, raw_params, .. } = call;
+        let span = self.span_start(now, &request);
         let may_share = matches!(
             &request,
             Request::ReadResource { inputs: Inputs { responses: None, state: None }, .. }
@@ -68,13 +72,19 @@ impl Engine {
                 context.answers = answers;
                 round
             }
-            Err(fault) => return CallEvent::Answered(Err(fault)),
+            Err(fault) => {
+                let answer = Err(fault);
+                if let Some(span) = span {
+                    self.trace_answer(now, *span, context, &answer);
+                }
+                return CallEvent::Answered(answer);
+            }
         };
         let principal = context.principal.as_deref();
         let visibility = self.components.hide_by_scope(visibility, principal, is_remote(&context));
         // Other calls need no replay state.
         let replayed = context.can_be_asked().then(|| request.clone());
-        let opening = Opening { context, round, replayed, may_share };
+        let opening = Opening { context, round, replayed, may_share, span };
         let is_large = opening.context.weight > MAX_UNDER_LOCK;
         if is_large || self.components.checks_slowly_for(&request) {
             return self.dispatch_outside(now, origin, request, raw_params, visibility, opening);
@@ -92,9 +102,14 @@ impl Engine {
         opening: Opening,
         dispatch: Dispatch,
     ) -> CallEvent {
-        let Opening { context, round, replayed, may_share } = opening;
+        let Opening { context, round, replayed, may_share, span } = opening;
         let job = match dispatch {
-            Dispatch::Answer(answer) => return CallEvent::Answered(answer),
+            Dispatch::Answer(answer) => {
+                if let Some(span) = span {
+                    self.trace_answer(now, *span, context, &answer);
+                }
+                return CallEvent::Answered(answer);
+            }
             Dispatch::Listen(filter) => return CallEvent::Listening(filter),
             Dispatch::Run(job) => job,
         };
@@ -104,9 +119,15 @@ impl Engine {
             return begun;
         }
         let replay = replayed.map(|request| Box::new(ReplayState::new(request, &job, &context)));
-        let start = Start { job, context, replay, read: None };
+        let subject = span.as_ref().map(|span| Box::new(span.subject.clone()));
+        let start = Start { job, context, replay, read: None, subject };
         if may_share {
-            return self.admit_read(now, origin, start);
+            let traced = span.map(|span| (span, start.context.clone()));
+            let event = self.admit_read(now, origin, start);
+            if let (CallEvent::Answered(answer), Some((span, context))) = (&event, traced) {
+                self.trace_answer(now, *span, context, answer);
+            }
+            return event;
         }
         self.admit(now, origin, start);
         CallEvent::Nothing
@@ -136,7 +157,7 @@ impl Engine {
         slot: Option<String>,
     ) {
         let weight = start.weight();
-        let Start { job, context, replay, read } = start;
+        let Start { job, context, replay, read, subject } = start;
         let Job { handler, input, result_builder, timeout, middleware_frame } = job;
         let run = self.calls.begin_run(origin.call);
         let deadline = timeout.and_then(|timeout| now.checked_add(timeout));
@@ -150,6 +171,7 @@ impl Engine {
             context,
             is_notification: false,
             middleware_frame,
+            subject,
         })));
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Instant};
 
 use super::{
-    CallEvent, Delivery, Engine, LateAnswer,
+    CallEvent, Delivery, Effect, Engine, LateAnswer,
     id::{CallId, Origin, RunId},
     returned_questions::may_return_questions,
     state::{Queued, Running, State, Wait},
@@ -275,7 +275,9 @@ impl Engine {
         let (fault, report) =
             result_builder.fault(failure, self.components.server.debug, &reference);
         let component = result_builder.component();
+        let mut fault = fault;
         if let Some(report) = report {
+            fault.reference = Some(reference.as_str().into()).filter(|_| !reference.is_empty());
             self.log_report(report.text, reference, component.clone());
         }
         match component {
@@ -298,6 +300,22 @@ impl Engine {
         let component = component.map(Box::new);
         let facts = EventFacts { component, reference, ..EventFacts::default() };
         self.log(LogEvent::new(kind, text).with(facts));
+    }
+
+    /// Adds the caller to the event of the failure with this reference.
+    pub(crate) fn complete_failure(&mut self, reference: &str, caller: EventFacts) {
+        let event = self.effects.iter_mut().rev().find_map(|effect| match effect {
+            Effect::Log(event) if event.facts.reference.as_deref() == Some(reference) => {
+                Some(event)
+            }
+            _ => None,
+        });
+        // Calls that joined another one get the same failure.
+        if let Some(event) = event.filter(|event| event.facts.request_id.is_none()) {
+            let facts = std::mem::take(&mut event.facts);
+            event.facts =
+                EventFacts { component: facts.component, reference: facts.reference, ..caller };
+        }
     }
 
     /// Returns what is known for the log of the handler of a call; `None` if none was handed out for it.

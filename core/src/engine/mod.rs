@@ -25,6 +25,7 @@ mod rounds;
 mod routes;
 pub mod sealed_store;
 mod sealing;
+mod spans;
 mod state;
 mod subscribed;
 mod test_mode;
@@ -48,6 +49,7 @@ pub use self::{
     host::{HostReply, HostRequest},
     id::{CallId, ConnectionId, ExchangeId, PeerId, RunId, Ticket},
     sealing::Start,
+    spans::{AnswerError, AnsweredRequest, SpanDescription, SpanSubject},
     test_mode::TestMode,
 };
 pub(crate) use crate::session::server::CallEvent;
@@ -98,6 +100,8 @@ pub enum Effect {
     Host(Ticket, Box<HostRequest>),
     /// The reply to this request is not needed any more.
     CancelHost(Ticket),
+    /// A request was answered without a handler. Only hosts that trace get it ([`Traces`](crate::router::Traces)).
+    Span(Box<AnsweredRequest>),
     /// An event for the log; `to_string` returns its text. Hosts of a driver get those that are about errors in the server's own
     /// code, whose details callers do not get. The driver writes the others.
     Log(Box<LogEvent>),
@@ -116,6 +120,8 @@ pub struct Run {
     pub is_notification: bool,
     /// Middleware is to be run around the handler.
     pub middleware_frame: Option<Box<MiddlewareFrame>>,
+    /// The subject of its span, if the host traces.
+    pub subject: Option<Box<SpanSubject>>,
 }
 
 /// The answer to a request other than the one that is being handled.

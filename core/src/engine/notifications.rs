@@ -51,6 +51,7 @@ impl Engine {
             input: String::from(Box::<str>::from(params)),
             context,
             is_notification: true,
+            subject: None,
         })));
         Some(call)
     }

@@ -16,7 +16,7 @@ use crate::{
     error::Fault,
     log_events::{EventFacts, EventKind, LogEvent},
     metrics::{CallNumber, Outcome},
-    protocol::{MethodName, Principal, Raw, Response},
+    protocol::{MethodName, Principal, Raw, Response, TraceIds},
     session::{
         InboundKey,
         server::{
@@ -73,6 +73,8 @@ struct MessageInProgress {
     listens: bool,
     /// The place at which its end is counted.
     number: Option<CallNumber>,
+    /// The trace, and the span that caused the message.
+    trace: Option<TraceIds>,
 }
 
 /// The number and bytes of one peer's messages that are being handled.
@@ -275,9 +277,12 @@ impl PeerSession {
         let (key, weight) = (call.key, call.context.weight);
         self.add_http_context(pump, &mut call.context);
         let number = pump.engine.call_number(&call);
+        let trace = call.context.trace_ids();
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
         let begun = pump.now;
-        let message = MessageInProgress { call: id, stream, weight, begun, listens: false, number };
+        let listens = false;
+        let message =
+            MessageInProgress { call: id, stream, weight, begun, listens, number, trace };
         match &event {
             CallEvent::Answered(answer) => self.end(pump, key, &message, None, answer),
             event => {
@@ -299,14 +304,14 @@ impl PeerSession {
         params: Raw,
         context: CallContext,
     ) {
-        let weight = context.weight;
+        let (weight, trace) = (context.weight, context.trace_ids());
         let Some(call) = pump.engine.notify(self.id, key, method, params, context) else {
             let done = session::Input::Call(key, CallEvent::NotificationDone);
             return self.machine.handle(done);
         };
         let begun = pump.now;
-        let message =
-            MessageInProgress { call, stream: 0, weight, begun, listens: false, number: None };
+        let listens = false;
+        let message = MessageInProgress { call, stream: 0, weight, begun, listens, number: None, trace };
         self.notifications.insert(key, message);
         self.bytes += weight;
     }
@@ -355,7 +360,7 @@ impl PeerSession {
             message.count(pump, Outcome::of_answer(answer));
         }
         if let Err(fault) = answer {
-            self.log_fault(pump, key, duration, fault);
+            self.log_fault(pump, key, duration, message.trace, fault);
         }
     }
 
@@ -376,14 +381,24 @@ impl PeerSession {
         pump: &mut Pump<'_>,
         key: InboundKey,
         duration: Option<Duration>,
+        trace: Option<TraceIds>,
         fault: &Fault,
     ) {
         let Some((id, method, client)) = self.machine.request(key) else { return };
-        let Some(mut event) = LogEvent::for_fault(fault, method) else { return };
-        event.facts.duration = duration;
-        event.facts.request_id = Some(id.clone());
-        event.facts.client = client.name();
-        self.log(pump, event);
+        let mut facts = EventFacts {
+            duration,
+            trace,
+            request_id: Some(id.clone()),
+            client: client.name(),
+            ..EventFacts::default()
+        };
+        if let Some(reference) = &fault.reference {
+            self.add_caller(pump, &mut facts);
+            return pump.engine.complete_failure(reference, facts);
+        }
+        let Some(event) = LogEvent::for_fault(fault, method) else { return };
+        facts.component.clone_from(&event.facts.component);
+        self.log(pump, event.with(facts));
     }
 
     /// Logs that a message of the peer did not become a call. What is wrong with it may quote it, so only the code is logged.
@@ -432,6 +447,7 @@ impl PeerSession {
         let facts = EventFacts {
             client: self.machine.client().and_then(|(_, client)| client.name()),
             duration: Some(pump.now.saturating_duration_since(message.begun)),
+            trace: message.trace,
             ..handler
         };
         self.log(pump, LogEvent::new(EventKind::CallCut, detail).because(reason).with(facts));
@@ -444,6 +460,7 @@ impl PeerSession {
             let handler = pump.engine.handler_facts(message.call);
             event.facts.component = handler.and_then(|handler| handler.component);
             event.facts.duration = Some(pump.now.saturating_duration_since(message.begun));
+            event.facts.trace = message.trace;
         }
         self.log(pump, event);
     }
@@ -451,7 +468,12 @@ impl PeerSession {
     /// Logs an event of the peer, with what is known of the peer.
     #[cold]
     fn log(&self, pump: &mut Pump<'_>, mut event: LogEvent) {
-        let facts = &mut event.facts;
+        self.add_caller(pump, &mut event.facts);
+        pump.engine.log(event);
+    }
+
+    /// Adds what is known of the peer.
+    fn add_caller(&self, pump: &Pump<'_>, facts: &mut EventFacts) {
         if let Some(http) = pump.facts {
             facts.principal.clone_from(&http.principal);
             facts.remote = http.remote;
@@ -463,7 +485,6 @@ impl PeerSession {
         if facts.session.is_none() {
             facts.session.clone_from(&self.session_id);
         }
-        pump.engine.log(event);
     }
 
     fn forget(&mut self, key: InboundKey) -> Option<MessageInProgress> {

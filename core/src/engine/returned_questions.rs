@@ -7,6 +7,7 @@ use super::{
     CallEvent, Delivery, Engine, Run,
     id::{CallId, Origin},
     questions::{ASKS_ELSEWHERE, journal, nobody_to_ask},
+    spans::SpanSubject,
     state::{ReplayState, Requests, Rerun, Running, State, Suspended, Wait},
 };
 use crate::{
@@ -129,6 +130,7 @@ impl Engine {
             asks.push(self.as_request(ask, question.clone()));
             open.insert(ask, question);
         }
+        let is_traced = self.components.server.traces.is_on();
         let run = Run {
             id: running.run,
             handler: replay.handler.clone(),
@@ -136,6 +138,7 @@ impl Engine {
             context: replay.context.clone(),
             is_notification: false,
             middleware_frame: replay.middleware_frame.clone(),
+            subject: is_traced.then(|| Box::new(SpanSubject::new(&replay.request))),
         };
         replay.sent.clear();
         running.replay = Some(replay);

@@ -37,6 +37,7 @@ impl Engine {
             context,
             is_notification: false,
             middleware_frame: None,
+            subject: None,
         })));
         call
     }

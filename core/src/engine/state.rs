@@ -13,6 +13,7 @@ use super::{
     id::{CallId, RunId, Ticket},
     read_cache::Read,
     request_state::RoundId,
+    spans::SpanSubject,
 };
 use crate::{
     error::Fault,
@@ -76,6 +77,8 @@ pub(super) struct Start {
     pub(super) replay: Option<Box<ReplayState>>,
     /// The place of the result in the read cache.
     pub(super) read: Option<Box<Read>>,
+    /// The subject of its span, if the host traces.
+    pub(super) subject: Option<Box<SpanSubject>>,
 }
 
 /// A call in the line of its tool.

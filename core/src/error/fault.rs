@@ -10,6 +10,8 @@ pub struct Fault {
     pub data: Option<Box<RawValue>>,
     /// The component that the request is about, for logs.
     pub component: Option<Box<ComponentName>>,
+    /// The name of the failure that the log and the caller have, if the handler failed.
+    pub reference: Option<Box<str>>,
 }
 
 /// The kind and name of a component, for logs.
@@ -70,7 +72,7 @@ impl Fault {
     /// Creates a fault without data.
     #[doc(hidden)] // For the drivers and the language bindings.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), data: None, component: None }
+        Self { kind, message: message.into(), data: None, component: None, reference: None }
     }
 
     /// Creates a fault of kind [`InvalidRequest`](FaultKind::InvalidRequest).

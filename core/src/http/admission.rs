@@ -36,7 +36,7 @@ use crate::auth::authorization_server::{
 use crate::{
     error::Error,
     metrics::Metrics,
-    protocol::{Dialect, Principal},
+    protocol::{Dialect, Principal, TraceContext},
     router::Routes,
     session::server::{HttpFacts, MissingScopes, SessionConfig},
     wire::{self, McpHeaders},
@@ -194,6 +194,7 @@ impl Admission {
                     .ok()
                     .and_then(|headers| headers.session())
                     .map(Arc::from),
+                ambient: head.extensions.get::<TraceContext>().cloned().map(Box::new),
                 headers: head.headers,
                 remote: None,
             },

@@ -352,12 +352,7 @@ impl Endpoint {
         let stream = session.open(id, false);
         let facts = match facts.session_id {
             Some(_) => facts,
-            None => Arc::new(HttpFacts {
-                headers: facts.headers.clone(),
-                session_id: Some(Arc::clone(&session.id)),
-                principal: facts.principal.clone(),
-                remote: facts.remote,
-            }),
+            None => Arc::new(facts.in_session(Arc::clone(&session.id))),
         };
         let exchange = Exchange {
             owner: ExchangeOwner::Stream { session: number, stream },

@@ -14,11 +14,8 @@ use super::{
     sessions::{Session, is_standalone},
 };
 use crate::{
-    error::option_name,
-    framing::sse,
-    log_events::EventKind,
-    protocol::Frame,
-    session::server::{HttpFacts, ServerSession},
+    error::option_name, framing::sse, log_events::EventKind, protocol::Frame,
+    session::server::ServerSession,
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -193,12 +190,7 @@ impl Endpoint {
         if let Some(why) = self.too_much(&frame, &request) {
             return self.refuse_for_now(request, &why);
         }
-        let facts = Arc::new(HttpFacts {
-            headers: request.facts.headers.clone(),
-            session_id: Some(id),
-            principal: request.facts.principal.clone(),
-            remote: request.facts.remote,
-        });
+        let facts = Arc::new(request.facts.in_session(id));
         let input = session::Input::Parsed(frame);
         self.with_session(now, number, 0, Some(&facts), Some(input));
         self.sessions.weigh(number);

@@ -96,27 +96,28 @@ events! {
     StreamClosed: "stream.closed", "gudgeon::stream", DEBUG, [reason, session, client];
     /// A request was answered with an error because of its content, such as invalid arguments or an unknown name.
     CallRejected: "call.rejected", "gudgeon::call", DEBUG,
-        [reason, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [reason, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// A handler failed. The text has the reference that the caller got, and the traceback.
-    CallFailed: "call.failed", "gudgeon", ERROR, [tool, prompt, resource, reference];
+    CallFailed: "call.failed", "gudgeon", ERROR,
+        [request_id, tool, prompt, resource, reference, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// A handler took longer than its timeout, or its client did not answer a question in time.
     CallTimedOut: "call.timed_out", "gudgeon::call", INFO,
-        [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// A client cancelled a request.
     CallCancelled: "call.cancelled", "gudgeon::call", DEBUG,
-        [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// A handler was stopped because its client left or the server stopped.
     CallCut: "call.cut", "gudgeon::call", DEBUG,
-        [reason, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [reason, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// The middleware `Logging` saw a request. The text has its params if the middleware is to log them.
     RequestReceived: "request.received", "gudgeon::request", INFO,
-        [method, request_id, tool, prompt, resource, session, client, principal, remote];
+        [method, request_id, tool, prompt, resource, session, client, principal, remote, trace_id, span_id];
     /// The middleware `Logging` saw the outcome of a request, `ok` or `error`.
     RequestDone: "request.done", "gudgeon::request", INFO,
-        [outcome, method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [outcome, method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// The middleware `Timing` measured a request.
     RequestTimed: "request.timed", "gudgeon::request", INFO,
-        [method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms];
+        [method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
     /// Something in the server's own code or configuration is wrong.
     ServerProblem: "server.problem", "gudgeon", ERROR, [];
     /// A server listens at an address.

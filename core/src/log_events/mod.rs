@@ -26,7 +26,7 @@ pub use self::{
 use crate::{
     error::ComponentName,
     log_text::{beginning, single_line},
-    protocol::{Id, Principal},
+    protocol::{Id, Principal, TraceIds},
 };
 
 /// The length in bytes to which a part of a sentence is cut that a peer may have chosen.
@@ -54,6 +54,8 @@ pub struct EventFacts {
     pub(crate) client: Option<String>,
     pub(crate) principal: Option<Arc<Principal>>,
     pub(crate) remote: Option<IpAddr>,
+    /// The trace, and the span that caused the request.
+    pub(crate) trace: Option<TraceIds>,
     pub(crate) component: Option<Box<ComponentName>>,
     pub(crate) status: Option<u16>,
     pub(crate) duration: Option<Duration>,

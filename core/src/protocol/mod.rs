@@ -57,6 +57,7 @@ mod shares;
 mod subscription;
 mod task;
 mod tool;
+mod trace_context;
 pub(crate) mod unknown;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
@@ -161,4 +162,5 @@ pub mod messages {
         TaskStatus, TaskStatusNotificationParams,
     };
     pub use super::tool::{CallToolRequestParams, ListToolsResult};
+    pub use super::trace_context::{TraceContext, TraceIds};
 }

@@ -32,6 +32,7 @@ mod route_response;
 mod served;
 mod visibility;
 mod tool;
+mod traces;
 pub mod uri_template;
 
 use std::{
@@ -69,6 +70,7 @@ pub use self::{
     resource::{RegisteredResource, RegisteredTemplate},
     route::late_route,
     tool::RegisteredTool,
+    traces::Traces,
     visibility::{Visibility, visibility_question},
 };
 use crate::{
@@ -126,6 +128,8 @@ pub struct ServerFacts {
     pub list_ttl: Duration,
     /// `true` if error results include the traceback of an exception.
     pub debug: bool,
+    /// Tells whether the host makes spans.
+    pub traces: Traces,
     /// Keys that seal the state carried by clients between the rounds of a call: the first key seals, all keys open.
     /// Empty: a random key per process.
     pub request_state_keys: Vec<Vec<u8>>,
@@ -172,6 +176,7 @@ impl From<Implementation> for ServerFacts {
             page_size: PAGE_SIZE,
             list_ttl: Duration::ZERO,
             debug: false,
+            traces: Traces::default(),
             request_state_keys: Vec::new(),
             rounds: RoundLimits::default(),
             scope_implies: BTreeMap::new(),

@@ -42,6 +42,7 @@ mod run;
 mod schema;
 mod serve;
 mod session;
+mod spans;
 mod state;
 mod stdio;
 mod tool;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::HttpOptions;
 #[cfg(feature = "http")]
 use super::Store;
-use super::{Server, handler::Components, serve::Limits};
+use super::{Server, handler::Components, serve::Limits, spans};
 use crate::{
     driver::{shows_errors, state_keys},
     error::Error,
@@ -198,6 +198,9 @@ impl ServerOptions {
             )));
         }
         facts.debug = shows_errors(self.debug);
+        if spans::are_wanted() {
+            facts.traces.turn_on();
+        }
         #[cfg(all(feature = "auth", feature = "http"))]
         {
             facts.scope_implies.clone_from(&self.http.scope_implies);

@@ -15,6 +15,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, sync::Notify};
+use tracing::{Instrument as _, Span};
 
 #[cfg(feature = "bindings")]
 use super::nested::Nested;
@@ -24,6 +25,7 @@ use super::{
     handler::{BoxFuture, Erased, Outcome},
     middleware,
     session::Sessions,
+    spans,
     visible::VisibilityFilter,
     workers::Workers,
 };
@@ -143,6 +145,7 @@ impl Runner {
                 }
                 // It was answered at once.
                 Effect::CancelHost(_) => (),
+                Effect::Span(request) => spans::record(&request),
                 Effect::Log(event) => {
                     // The reply of the call is not delayed by the program's subscriber.
                     if !std::mem::replace(&mut has_flushed, true) {
@@ -268,9 +271,11 @@ impl Runner {
         if !self.connection.may_start(run.id, &run.context) {
             return self.connection.postpone(run);
         }
-        let Run { id, input, context, is_notification, middleware_frame, .. } = run;
+        let Run { id, input, context, is_notification, middleware_frame, subject, .. } = run;
+        let span = subject.map(|subject| spans::of_handler(&subject, &context));
         let context = self.begin(id, context);
         let future = middleware::around(&handler, middleware_frame, input, context.clone());
+        let future = within(span, future);
         let mut running = Running { future, handler };
         let mut unheard = std::task::Context::from_waker(Waker::noop());
         // The task polls the future again, which registers the task's own waker.
@@ -297,8 +302,10 @@ impl Runner {
                 runner.settle();
                 return;
             }
+            let span = run.subject.map(|subject| spans::of_handler(&subject, &run.context));
             let Run { id, input, is_notification, middleware_frame, .. } = run;
             let future = middleware::around(&handler, middleware_frame, input, context.clone());
+            let future = within(span, future);
             runner.run(id, is_notification, context, Running { future, handler }).await;
         };
         self.workers.spawn(self.runtime.clone(), task);
@@ -385,6 +392,14 @@ impl Runner {
 impl Host for Arc<Runner> {
     fn perform(&self, work: Work) {
         Runner::perform(self, work);
+    }
+}
+
+/// Runs a handler within a span, if there is one.
+fn within(span: Option<Span>, future: BoxFuture<Outcome>) -> BoxFuture<Outcome> {
+    match span {
+        Some(span) => Box::pin(future.instrument(span)),
+        None => future,
     }
 }
 

@@ -415,7 +415,7 @@ impl Model {
             Effect::CancelHost(ticket) => {
                 assert!(self.tickets.remove(&ticket), "{ticket:?} had ended");
             }
-            Effect::Log(_) | Effect::Subscribed { .. } => (),
+            Effect::Log(_) | Effect::Span(_) | Effect::Subscribed { .. } => (),
         }
     }
 

@@ -305,6 +305,7 @@ impl Shell {
                 }
                 Output::Effect(
                     Effect::Log(_)
+                    | Effect::Span(_)
                     | Effect::Answered { .. }
                     | Effect::Resume { .. }
                     | Effect::Subscribed { .. }

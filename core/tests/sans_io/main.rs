@@ -79,6 +79,7 @@ mod subscriptions;
 mod subscriptions_properties;
 #[cfg(feature = "auth")]
 mod token_expiry;
+mod traces;
 mod transcripts;
 mod visible;
 mod waiting;

@@ -77,6 +77,7 @@ impl Shell {
                     | Effect::Resume { .. }
                     | Effect::Subscribed { .. }
                     | Effect::Host(..)
+                    | Effect::Span(_)
                     | Effect::CancelHost(_),
                 ) => (),
             }

@@ -89,6 +89,10 @@ _LEVELS = {"ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10}
 
 def _extra(fields: dict[str, Any]) -> dict[str, Any]:
     """Returns the attributes of an event's record. Those of `logging` itself can't be replaced, hence the prefix."""
+    if "opentelemetry.trace" in sys.modules:
+        from .tracing import active_ids
+
+        fields = {**fields, **active_ids()}
     return {"fields": fields, **{f"mcp_{name}": value for name, value in fields.items()}}
 
 

@@ -137,13 +137,17 @@ def middleware_runner(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
                 raise TypeError(params_changed(method))
             return prepared
 
-        try:
-            with _span(method, call):
+        with _span(method, call) as span:
+            try:
                 changed = await _through(server, method, core)(Request(method, params, Context(call, server)))
-        except ProtocolError as raised:
-            if raised is failure:
+            except ProtocolError as raised:
+                if raised is not failure:
+                    raise
+                if span is not None:
+                    from .._call.tracing import failed
+
+                    failed(span, error["code"], error["message"])
                 return None
-            raise
         after = _encoded({} if changed is None else changed)
         return None if after == before else (_replies.RESULT, after)
 

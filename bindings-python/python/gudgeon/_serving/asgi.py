@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
@@ -248,7 +249,7 @@ async def _serve_http(
     endpoint: Any, identify: Identify, watch_for_stop: Callable[[], None], scope: Any, receive: Receive, send: Send
 ) -> None:
     target = (scope["method"], *_target(scope))
-    head = endpoint.head(*target, _peer(scope), _mount(scope))
+    head = endpoint.head(*target, _peer(scope), _mount(scope), _active_trace())
     if isinstance(head, tuple):
         await _send_head(head, send)
         return
@@ -452,6 +453,15 @@ async def _refuse_websocket(refusal: Any, scope: Any, send: Send) -> None:
     status, headers, body, _ = refusal
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _active_trace() -> tuple[str | None, str | None, str | None] | None:
+    """Returns the context of the span that is active in the host, if the program traces."""
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    from .._call.tracing import active_context
+
+    return active_context()
 
 
 def _peer(scope: Any) -> str | None:

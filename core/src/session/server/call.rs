@@ -14,7 +14,10 @@ use serde::Deserialize;
 use crate::{
     error::Fault,
     log_events::EventFacts,
-    protocol::{ClientKey, Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
+    protocol::{
+        ClientKey, Dialect, Id, Method, Principal, Question, Raw, Request, Revision, TraceContext,
+        TraceIds,
+    },
     session::{
         InboundKey,
         asking::{self, Answers},
@@ -83,6 +86,23 @@ impl CallContext {
         ClientKey::new(self.principal.as_deref(), self.remote)
     }
 
+    /// Returns the trace context of the call.
+    #[doc(hidden)] // For the language bindings.
+    pub fn trace(&self) -> CallTrace {
+        let own = self.meta.as_deref().map(TraceContext::from_meta).unwrap_or_default();
+        let Some(http) = &self.http else { return CallTrace { parent: own, link: None } };
+        let ambient = http.ambient.as_deref().cloned().unwrap_or_default();
+        let active = ambient.traceparent.clone();
+        let link = active.filter(|_| own.traceparent.is_some());
+        let parent = own.or(ambient).or(TraceContext::from_headers(&http.headers));
+        CallTrace { parent, link }
+    }
+
+    /// Returns the ids of the trace and of the span that caused the call.
+    pub(crate) fn trace_ids(&self) -> Option<TraceIds> {
+        self.trace().parent.ids()
+    }
+
     /// Returns the facts of the call for the log.
     pub(crate) fn log_facts(&self) -> EventFacts {
         EventFacts {
@@ -91,6 +111,7 @@ impl CallContext {
             client: self.client.name(),
             principal: self.principal.clone(),
             remote: self.remote,
+            trace: self.trace_ids(),
             ..EventFacts::default()
         }
     }
@@ -138,9 +159,32 @@ pub struct HttpFacts {
     pub remote: Option<IpAddr>,
     /// The principal that the shell authenticated.
     pub principal: Option<Arc<Principal>>,
+    /// The trace context that was active in the host, such as that of a web framework's span.
+    pub ambient: Option<Box<TraceContext>>,
+}
+
+/// The trace context of a call.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct CallTrace {
+    /// The context of which the call's span is a child: that of `_meta`; else the one that is active in the host; else that of
+    /// the HTTP headers.
+    pub parent: TraceContext,
+    /// The span that was active in the host, if it is not the parent.
+    pub link: Option<String>,
 }
 
 impl HttpFacts {
+    /// Returns the facts of the request as one of the session with this id.
+    pub(crate) fn in_session(&self, id: Arc<str>) -> Self {
+        Self {
+            headers: self.headers.clone(),
+            session_id: Some(id),
+            remote: self.remote,
+            principal: self.principal.clone(),
+            ambient: self.ambient.clone(),
+        }
+    }
+
     /// Returns the client that the request is counted for, if it is known.
     pub(crate) fn client_key(&self) -> Option<ClientKey> {
         ClientKey::new(self.principal.as_deref(), self.remote)

@@ -36,7 +36,7 @@ use self::{
     subscriptions::Subscriptions,
 };
 pub use self::{
-    call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+    call::{Call, CallContext, CallTrace, ClientIdentity, HttpFacts, ListKind, Progress},
     io::{About, CallEvent, Input, MissingScopes, OutgoingFrame, Output, SessionConfig},
     logging::Log,
     questions::{disconnected, handler_finished},

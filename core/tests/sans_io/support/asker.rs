@@ -82,7 +82,7 @@ impl Server {
                 ),
                 Output::Effect(Effect::Log(event)) => self.reports.extend(report(&event)),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
-                Output::Effect(Effect::Subscribed { .. }) => (),
+                Output::Effect(Effect::Subscribed { .. } | Effect::Span(_)) => (),
                 Output::Effect(Effect::Resume { run: call, context }) => {
                     self.resumed.push((call, *context));
                 }

@@ -10,13 +10,13 @@ use std::{
 };
 
 use gudgeon::{
-    engine::{Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
+    engine::{AnsweredRequest, Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
         Peer, Reader, StoreTicket,
     },
     log_events::LogEvent,
-    protocol::Principal,
+    protocol::{Principal, TraceContext},
     router::{Components, Failure, Reply},
     store::StoreOperation,
 };
@@ -37,6 +37,8 @@ pub(crate) struct Visitor {
     pub(crate) host_cancels: Vec<Ticket>,
     pub(crate) reports: Vec<String>,
     pub(crate) events: Vec<LogEvent>,
+    /// Requests that were answered without a handler, for a host that traces.
+    pub(crate) spans: Vec<AnsweredRequest>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
     /// Messages sent to message connections.
@@ -45,6 +47,8 @@ pub(crate) struct Visitor {
     pub(crate) principal: Option<Arc<Principal>>,
     /// The address that connections come from.
     pub(crate) remote: Option<IpAddr>,
+    /// The trace context that is active in the host.
+    pub(crate) ambient: Option<TraceContext>,
     /// The time at which the access tokens of requests expire.
     pub(crate) expires: Option<Instant>,
     /// The message connections that ended because their access token has expired.
@@ -119,11 +123,13 @@ impl Visitor {
             host_cancels: Vec::new(),
             reports: Vec::new(),
             events: Vec::new(),
+            spans: Vec::new(),
             answers: Vec::new(),
             replies: BTreeMap::new(),
             frames: Vec::new(),
             principal: None,
             remote: None,
+            ambient: None,
             expires: None,
             expired: Vec::new(),
             published: Vec::new(),
@@ -149,6 +155,7 @@ impl Visitor {
                 EndpointOutput::Store(ticket, operation) => self.stored.push((ticket, operation)),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
+                EndpointOutput::Effect(Effect::Span(request)) => self.spans.push(*request),
                 EndpointOutput::Effect(Effect::Log(event)) => {
                     self.reports.extend(report(&event));
                     self.events.push(*event);
@@ -224,6 +231,9 @@ impl Visitor {
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         if let Some(principal) = &self.principal {
             head.extensions.insert(Arc::clone(principal));
+        }
+        if let Some(ambient) = &self.ambient {
+            head.extensions.insert(ambient.clone());
         }
         let exchange = ExchangeId(id);
         let admission = self.endpoint.admission();
