@@ -1,7 +1,9 @@
 //! Declarations as JSON: the JavaScript-specific members. The core reads the others.
 
+use std::path::PathBuf;
+
 use gudgeon::{
-    driver::{shows_errors, state_keys},
+    driver::{set_state_keys, shows_errors},
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     router::ServerFacts,
@@ -15,6 +17,7 @@ struct ServerOptions {
     /// The sizes in bytes.
     #[serde(default)]
     request_state_keys: Vec<Vec<u8>>,
+    request_state_keys_file: Option<PathBuf>,
 }
 
 /// The declaration of a server, and its limit for one message in bytes.
@@ -24,7 +27,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
         Error::misuse(format!("the declaration of this server can't be read: {error}"))
     })?;
     facts.debug = shows_errors(facts.debug);
-    facts.request_state_keys = state_keys(options.request_state_keys)?;
+    set_state_keys(&mut facts, options.request_state_keys, options.request_state_keys_file)?;
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }
 

@@ -10,6 +10,7 @@ use gudgeon::bindings::worker_group::WorkerGroup;
 use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::{client_settings::ClientSettings, host_store::HostStore},
+    driver::auth_config,
     error::Error,
     protocol::json,
     router::{
@@ -101,7 +102,7 @@ impl NativeServer {
         methods: String,
         verify: Function<'_, NativeVerification, ()>,
     ) -> napi::Result<()> {
-        let config = AuthConfig::parse(methods.as_bytes()).map_err(misuse)?;
+        let config = auth_config(methods.as_bytes()).map_err(misuse)?;
         config.set_verifier(Arc::new(NodeVerifier::new(&verify)?));
         if let Some(store) = self.store.get() {
             config.set_store(store.engine());

@@ -1,8 +1,10 @@
 //! Declarations of the Python half, as JSON: the Python-specific members. The core reads the others.
 
+use std::path::PathBuf;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
-    driver::{shows_errors, state_keys},
+    driver::{set_state_keys, shows_errors},
     error::Error,
     router::{Changes, ServerFacts},
 };
@@ -18,6 +20,7 @@ pub(crate) struct ServerOptions {
     /// Base64-encoded.
     #[serde(default)]
     request_state_keys: Vec<String>,
+    request_state_keys_file: Option<PathBuf>,
 }
 
 /// The declaration of a server and its settings for serving.
@@ -27,7 +30,7 @@ pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions),
     let keys = options.request_state_keys.iter().map(|key| STANDARD.decode(key));
     let keys = keys.collect::<Result<_, _>>().map_err(|error| Error::misuse(error.to_string()))?;
     facts.debug = shows_errors(facts.debug);
-    facts.request_state_keys = state_keys(keys)?;
+    set_state_keys(&mut facts, keys, options.request_state_keys_file.clone())?;
     Ok((facts, options))
 }
 

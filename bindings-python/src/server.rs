@@ -12,7 +12,7 @@ use gudgeon::{
         client_settings::ClientSettings, host_store::HostStore, http_options::HttpOptions,
         upstreams::Upstreams,
     },
-    driver::EndpointServer,
+    driver::{EndpointServer, auth_config},
     error::{Error, Language},
     http::EndpointConfig,
     router::{
@@ -82,7 +82,7 @@ impl NativeServer {
     /// `verify(method, token, request)`, which returns the kind of the reply and its data. Needs the store before, if there is
     /// one.
     fn set_auth(&self, methods: &[u8], verify: Py<PyAny>) -> PyResult<()> {
-        let config = AuthConfig::parse(methods).map_err(|error| raise(&error))?;
+        let config = auth_config(methods).map_err(|error| raise(&error))?;
         let verifier = Arc::new(PythonVerifier::new(verify));
         config.set_verifier(Arc::clone(&verifier) as Arc<_>);
         if let Some((store, _)) = self.store.get() {

@@ -1,7 +1,10 @@
 // new Server({ auth }): who may call, at an address and mounted in a host.
 import assert from "node:assert/strict";
+import { mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, request as send } from "node:http";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { inspect } from "node:util";
@@ -14,6 +17,7 @@ import { Hono } from "hono";
 import { AuthError, Client, McpError, Server } from "gudgeon";
 import { apiKeys, InsufficientScope, introspection, InvalidToken, jwt } from "gudgeon/auth";
 
+import { eventually } from "./http.mjs";
 import { KEY_SET, token, withIssuer } from "./issuer.mjs";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -107,6 +111,19 @@ for (const place of Object.keys(PLACES)) {
       assert.equal((await refused(url, { "x-api-key": "other" }))[0], 401);
       assert.equal((await refused(url, bearer("s3cret")))[0], 401);
       await assert.rejects(who(url), AuthError);
+    });
+  });
+
+  test(`${place}: a file of API keys is read again when it changes`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gudgeon-keys-"));
+    const path = join(folder, "keys.json");
+    writeFileSync(path, '{"old": "ada"}');
+    await at(place, shelf(apiKeys(path)), async (url) => {
+      assert.equal(await who(url, bearer("old")), "ada");
+      writeFileSync(join(folder, "new"), '{"new": {"subject": "bob"}}');
+      renameSync(join(folder, "new"), path);
+      assert.ok(await eventually(() => who(url, bearer("new")).then((name) => name === "bob", () => false)));
+      assert.equal((await refused(url, bearer("old")))[0], 401);
     });
   });
 

@@ -212,6 +212,8 @@ describe("what can't be meant is refused", () => {
       [{ stateTtlMs: "5m" }, 'new Server("x"): stateTtlMs must be a number of milliseconds above 0, not "5m"'],
       [{ maxRequestState: 0 }, 'new Server("x"): maxRequestState must be a number of bytes, an integer from 1, not 0'],
       [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
+      [{ requestStateKeysFile: 7 }, 'new Server("x"): requestStateKeysFile must be the path of a file of keys, one a line'],
+      [{ requestStateKeys: ["a".repeat(32)], requestStateKeysFile: "keys" }, 'new Server("x"): requestStateKeys and requestStateKeysFile are set: set one of them'],
       [{ requestStateKeys: ["secret", 5] }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
       [{ requestStateKeys: ["a".repeat(32), ""] }, 'new Server("x"): key 2 of requestStateKeys has 0 bytes: take at least 32 random ones, the same on every server that shares the work'],
     ]) {

@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from asgi_host import META, hosted
 from gudgeon import Client, Context, Server
 from gudgeon._server import authentication, awaiting
 from gudgeon.auth import ApiKeys, InsufficientScope, Introspection, InvalidToken, Jwt, RequestInfo
-from gudgeon.errors import McpError
+from gudgeon.errors import AuthError, McpError
 from gudgeon.testing.auth import AuthorizationServer
 from gudgeon.types import Principal
 
@@ -116,6 +117,29 @@ async def test_api_keys_come_in_a_header_of_their_own(place: str) -> None:
         with pytest.raises(McpError):
             await call(url)
     assert "s3cret" not in repr(keys) and "s3cret" not in str(vars(keys))
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_file_of_api_keys_is_read_again_when_it_changes(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text('{"old": "ada"}')
+    keys = ApiKeys(path)
+    assert str(path) in repr(keys)
+    async with at(place, shelf(keys)) as url:
+        assert await call(url, bearer("old")) == "ada"
+        (tmp_path / "new").write_text('{"new": {"subject": "bob"}}')
+        (tmp_path / "new").rename(path)
+        while (await refused_or_called(url, bearer("new"))) != "bob":
+            await asyncio.sleep(0.02)
+        assert (await refused(url, bearer("old")))[0] == 401
+
+
+async def refused_or_called(url: str, header: tuple[str, str]) -> str | None:
+    """Returns the text of the call, or None if its sender is refused."""
+    try:
+        return await call(url, header)
+    except AuthError:
+        return None
 
 
 @pytest.mark.parametrize("place", PLACES)

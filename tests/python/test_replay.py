@@ -263,6 +263,13 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
             "max_request_state= must be a number of bytes, an integer from 1, not 0",
         ),
         ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or strings"),
+        ({"request_state_keys_file": 7}, TypeError, "request_state_keys_file= takes the path of a file of keys"),
+        ({"request_state_keys_file": "/nowhere/keys"}, ValueError, "/nowhere/keys can't be read"),
+        (
+            {"request_state_keys": ["a" * 32], "request_state_keys_file": "keys"},
+            ValueError,
+            "request_state_keys and request_state_keys_file are set",
+        ),
         ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         (
             {"request_state_keys": ["a" * 32, b"b" * 31]},

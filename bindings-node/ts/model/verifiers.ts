@@ -63,8 +63,11 @@ export function introspection(options: IntrospectionOptions): Verifier {
 /**
  * Accepts keys that the program gives out itself. Only their SHA-256 is kept.
  *
- * @param keys - Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner: a principal or a subject.
- * @throws TypeError if the keys are not an object of owners, or an option is unknown or has a wrong value.
+ * @param keys - Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner: a principal or a subject. Or
+ *   the path of a file with them as a JSON object; an owner there is a subject, or an object such as
+ *   `{"subject": "ada", "scopes": ["read"]}`. The file is read again within seconds after it has changed; if it can't be used then, an
+ *   error is logged, and the keys that were read before stay in use.
+ * @throws TypeError if the keys are neither an object of owners nor a path, or an option is unknown or has a wrong value.
  *
  * @example
  * ```ts
@@ -81,9 +84,13 @@ export function introspection(options: IntrospectionOptions): Verifier {
  * await listening.close();
  * ```
  */
-export function apiKeys(keys: Readonly<Record<string, Principal | string>>, options: ApiKeysOptions = {}): Verifier {
+export function apiKeys(keys: Readonly<Record<string, Principal | string>> | string, options: ApiKeysOptions = {}): Verifier {
   const place = "apiKeys()";
-  if (!isObject(keys)) throw new TypeError(`${place}: the keys must be an object of keys and their owners: apiKeys({ s3cret: "ada" })`);
+  if (typeof keys === "string") {
+    checkAuthOptions(place, API_KEYS, options);
+    return verifier({ kind: "apiKeys", keys: [], file: keys, header: options.header });
+  }
+  if (!isObject(keys)) throw new TypeError(`${place}: the keys must be an object of keys and their owners, or the path of a file: apiKeys({ s3cret: "ada" })`);
   checkAuthOptions(place, API_KEYS, options);
   const owners = Object.entries(keys).map(([key, owner], at) => [digested(key), ownerOf(owner, `${place}: the owner of key ${at + 1}`)]);
   return verifier({ kind: "apiKeys", keys: owners, header: options.header });

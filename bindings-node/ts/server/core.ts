@@ -14,7 +14,7 @@ import { hierarchyOf, setMethods, type Verifiers } from "./authentication.js";
 import { setStore, type StoreCalls } from "./store.js";
 import { coreResultPlan } from "./core-results.js";
 import { Lifespan } from "./lifespan.js";
-import { checkServerOptions, httpOptions, stateKeys } from "./options.js";
+import { checkServerOptions, httpOptions, keysFile, stateKeys } from "./options.js";
 import type { Route } from "./routes.js";
 import { exportMetrics } from "./telemetry.js";
 import { aroundUpstream, readUpstreamResource, type UpstreamPath, wrappedKinds } from "./upstreams.js";
@@ -86,8 +86,8 @@ export class ServerCore {
     const scopeImplies = hierarchyOf(place, options.scopeImplies);
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
-      requestStateKeys: stateKeys(place, options.requestStateKeys), maxRequestState, stateTtlMs, suspendedLimit, suspendedTtlMs,
-      scopeImplies, hideUnauthorized, convertArguments, extensions, experimental,
+      requestStateKeys: stateKeys(place, options.requestStateKeys), requestStateKeysFile: keysFile(place, options.requestStateKeysFile),
+      maxRequestState, stateTtlMs, suspendedLimit, suspendedTtlMs, scopeImplies, hideUnauthorized, convertArguments, extensions, experimental,
     };
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
     this.store = setStore(this.native, store, place, this.logger);

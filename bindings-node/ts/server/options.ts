@@ -15,6 +15,12 @@ export function httpOptions(place: string, given: HttpOptions, more: Readonly<Re
   return options;
 }
 
+/** Returns the path of a file of keys. */
+export function keysFile(place: string, given: unknown): string | undefined {
+  if (given === undefined || typeof given === "string") return given;
+  throw new TypeError(`${place}: requestStateKeysFile must be the path of a file of keys, one a line`);
+}
+
 /** Returns each key of request states as a list of its bytes. Errors never show a key. */
 export function stateKeys(place: string, given: unknown): readonly (readonly number[])[] | undefined {
   if (given === undefined) return undefined;

@@ -292,6 +292,7 @@ class ServerOptions(TypedDict, total=False):
     experimental: Mapping[str, Mapping[str, Any]]
     page_size: int
     request_state_keys: Sequence[bytes | str]
+    request_state_keys_file: str | PathLike[str]
     expose_errors: tuple[type[Exception], ...]
     debug: bool
     dialects: Sequence[Literal["0.7", "bare"]]

@@ -8,6 +8,7 @@ exception.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from os import PathLike, fsdecode
 from typing import Any, TypeAlias
 
 from ._model.headers import Headers
@@ -147,14 +148,26 @@ class ApiKeys:
     """Accepts keys that the program gives out itself. The server keeps their SHA-256 only.
 
     Args:
-        keys: Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner: a `Principal` or a subject.
+        keys: Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner: a `Principal` or a subject. Or the
+            path of a file with them as a JSON object; an owner there is a subject, or an object such as
+            `{"subject": "ada", "scopes": ["read"]}`. The file is read again within seconds after it has changed; if it
+            can't be used then, an error is logged, and the keys that were read before stay in use.
         header: The header that keys come in: "Authorization" (default, `Bearer` and the key), or one of your own, such
             as "X-Api-Key", with the key alone.
     """
 
-    def __init__(self, keys: Mapping[str, Principal | str], *, header: str = "Authorization") -> None:
+    def __init__(
+        self, keys: Mapping[str, Principal | str] | str | PathLike[str], *, header: str = "Authorization"
+    ) -> None:
+        self.header = header
+        self._declaration: dict[str, Any]
+        if isinstance(keys, (str, PathLike)):
+            self._declaration = {"kind": "apiKeys", "keys": [], "header": header, "file": fsdecode(keys)}
+            return
         if not isinstance(keys, Mapping):
-            raise TypeError("ApiKeys takes a mapping of keys to their owners: ApiKeys({'s3cret': 'ada'})")
+            raise TypeError(
+                "ApiKeys takes a mapping of keys to their owners, or the path of a file: ApiKeys({'s3cret': 'ada'})"
+            )
         owners = []
         for place, (key, owner) in enumerate(keys.items(), 1):
             if not isinstance(key, str) or not isinstance(owner, (str, Principal)):
@@ -162,11 +175,11 @@ class ApiKeys:
                     f"ApiKeys: key {place} must be a string, and its owner a Principal or a string (its subject)"
                 )
             owners.append([_digested(key), (Principal(owner) if isinstance(owner, str) else owner).to_dict()])
-        self.header = header
-        self._declaration: dict[str, Any] = {"kind": "apiKeys", "keys": owners, "header": header}
+        self._declaration = {"kind": "apiKeys", "keys": owners, "header": header}
 
     def __repr__(self) -> str:
-        return f"ApiKeys of {len(self._declaration['keys'])} in {self.header!r}"
+        keys = self._declaration.get("file") or len(self._declaration["keys"])
+        return f"ApiKeys of {keys} in {self.header!r}"
 
 
 def _digested(key: str) -> str:

@@ -61,7 +61,11 @@ class Server(ComponentHost, Running):
         request_state_keys: Secrets, bytes or strings of at least 32 bytes, that seal the `requestState` that clients
             carry between the rounds of a call: the first one seals, all of them open. Servers of one name that share
             them can continue each other's calls. Default: those of the environment variable GUDGEON_STATE_KEYS,
-            separated by commas, else a random key of this process.
+            separated by commas, else those in the file that GUDGEON_STATE_KEYS_FILE names, else a random key of this
+            process.
+        request_state_keys_file: The path of a file of such keys, separated by commas or line breaks, in place of
+            `request_state_keys`. It is read again within seconds after it has changed; if it can't be used then, an
+            error is logged, and the keys that were read before stay in use. Default none.
         auth: The methods that authenticate callers over HTTP and WebSocket; stdio is not affected, and `tcp://` and
             `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function

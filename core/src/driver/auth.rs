@@ -11,11 +11,12 @@ use std::{
 use http::{HeaderMap, request::Parts};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{auth_proxy::Proxied, measured_store::MeasuredStore, start};
+use super::{auth_config, auth_proxy::Proxied, measured_store::MeasuredStore, start};
 use crate::{
     auth::{
         fetch::{FetchError, FetchRequest, Fetched},
         server::{
+            api_keys::KeysOfOwners,
             authenticator::{
                 AuthInput, AuthOutput, AuthRefusal, AuthTicket, Authenticator, Caller, Checked,
                 Request, TIMEOUT,
@@ -95,7 +96,7 @@ impl AuthServer {
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, Error> {
         let machine = config.authenticator(keys, &start().seed)?;
-        Ok(Arc::new_cyclic(|this| Self {
+        let server = Arc::new_cyclic(|this| Self {
             state: Mutex::new(State { machine, waiting: HashMap::new() }),
             config: Arc::clone(config),
             metrics,
@@ -105,7 +106,19 @@ impl AuthServer {
             proxied: Proxied::default(),
             log: Mutex::default(),
             this: Weak::clone(this),
-        }))
+        });
+        auth_config::watch(&server, config.files());
+        Ok(server)
+    }
+
+    /// Replaces the API keys of the method at this place. Errors if they can't be used.
+    pub(super) fn set_api_keys(&self, place: usize, keys: KeysOfOwners) -> Result<(), String> {
+        self.lock().machine.set_api_keys(place, keys)
+    }
+
+    /// Replaces the keys that the servers of one address share.
+    pub(super) fn set_keys(&self, keys: &[Vec<u8>]) {
+        self.lock().machine.set_keys(keys);
     }
 
     /// Sets the way in which HTTP requests are sent. Only the first one counts.

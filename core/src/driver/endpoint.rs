@@ -23,8 +23,10 @@ use super::{
     sending::Sending,
     start,
     start_gate::Backlog,
+    state_keys::read_state_keys,
     store_link::{StoreLink, StoreQueue},
     watchdog::lock_soon,
+    watched_files,
     work::EndpointStep,
 };
 #[cfg(feature = "auth")]
@@ -36,7 +38,7 @@ use crate::{
         Part, Reader, StoreTicket,
     },
     protocol::{ClientKey, Frame, Principal},
-    router::Components,
+    router::{Components, ServerFacts},
     session::server::{HttpFacts, ListKind, SessionConfig},
     store::StoreReply,
 };
@@ -70,8 +72,8 @@ struct Waiting<'a>(&'a AtomicUsize);
 
 impl EndpointServer {
     pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
-        let keys = components.server.request_state_keys.clone();
-        Self::started(Endpoint::new(components, config, &start()), &keys)
+        let facts = Arc::clone(&components.server);
+        Self::started(Endpoint::new(components, config, &start()), &facts)
     }
 
     /// Serves a test; `facts` are the principal and headers of every message connection.
@@ -82,20 +84,19 @@ impl EndpointServer {
         facts: Option<HttpFacts>,
     ) -> Arc<Self> {
         let start = Start { test_mode: Some(test_mode), ..start() };
-        let keys = components.server.request_state_keys.clone();
+        let server = Arc::clone(&components.server);
         let endpoint = Endpoint::new(components, config, &start);
         let endpoint = match facts {
             None => endpoint,
             Some(facts) => endpoint.with_facts(facts),
         };
-        Self::started(endpoint, &keys)
+        Self::started(endpoint, &server)
     }
 
-    /// `keys` are those that the servers of one address share.
-    fn started(endpoint: Endpoint, keys: &[Vec<u8>]) -> Arc<Self> {
+    fn started(endpoint: Endpoint, facts: &ServerFacts) -> Arc<Self> {
         let admission = endpoint.admission().clone();
-        #[cfg(not(feature = "auth"))]
-        let _ = keys;
+        #[cfg(feature = "auth")]
+        let keys = &facts.request_state_keys;
         let ledgers = Ledgers::default();
         let log = ServerLog::default();
         log.write_refusals_of(&admission);
@@ -129,7 +130,22 @@ impl EndpointServer {
         });
         let own = Arc::downgrade(&server);
         metrics.add_endpoint(own, || Box::new(ServerEndpoints::default()));
+        if let Some(file) = facts.request_state_keys_file.clone() {
+            watched_files::watch(&[&file.clone()], &server, move |server: &Self| {
+                server.set_state_keys(&read_state_keys(&file)?);
+                Ok(())
+            });
+        }
         server
+    }
+
+    /// Replaces the keys of what clients carry. The first seals from now on, and all of them open.
+    fn set_state_keys(&self, keys: &[Vec<u8>]) {
+        self.lock().set_keys(keys);
+        #[cfg(feature = "auth")]
+        if let Some(auth) = &self.auth {
+            auth.set_keys(keys);
+        }
     }
 
     /// Returns the checks of a request that come before its body is read.

@@ -79,6 +79,14 @@ impl EndpointState {
         self.publish.is_some()
     }
 
+    /// Replaces the keys of what clients carry, and of what the store keeps.
+    pub(super) fn set_keys(&mut self, keys: &[Vec<u8>]) {
+        self.endpoint.set_state_keys(keys);
+        if let Some(store) = &self.store {
+            store.set_keys(keys);
+        }
+    }
+
     #[inline]
     pub(super) fn handle(&mut self, input: EndpointInput<'_>) -> EndpointStep {
         let now = clock::now();

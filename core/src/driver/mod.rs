@@ -4,6 +4,8 @@ mod amounts;
 #[cfg(feature = "auth")]
 mod auth;
 #[cfg(feature = "auth")]
+mod auth_config;
+#[cfg(feature = "auth")]
 mod auth_proxy;
 mod debug;
 mod endpoint;
@@ -20,6 +22,7 @@ mod lock_waits;
 mod native_host;
 mod pipe;
 mod sending;
+pub mod small_file;
 mod start_gate;
 mod starting;
 mod state_keys;
@@ -28,11 +31,14 @@ mod store_link;
 mod stream_connection;
 mod task;
 mod watchdog;
+pub(crate) mod watched_files;
 mod work;
 mod writer;
 
 #[cfg(feature = "auth")]
 pub(crate) use auth::{AuthServer, Fetcher, authenticate_request, authenticate_upgrade};
+#[cfg(feature = "auth")]
+pub use auth_config::auth_config;
 pub use debug::shows_errors;
 pub use endpoint::EndpointServer;
 pub use hosted::Host;
@@ -43,7 +49,7 @@ pub use lock_waits::lock_waits;
 pub(crate) use native_host::{FIRST_NATIVE_ASK, NativeHost};
 pub use pipe::ReadBuffer;
 pub use sending::{Outbox, Unread};
-pub use state_keys::{STATE_KEYS, state_keys};
+pub use state_keys::{STATE_KEYS, STATE_KEYS_FILE, set_state_keys};
 pub use stream_connection::StreamConnection;
 pub use task::{Boxed, boxed};
 pub use watchdog::Watchdog;

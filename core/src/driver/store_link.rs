@@ -34,11 +34,14 @@ enum Request {
 }
 
 /// The end of a link at the endpoint. It never blocks.
-pub(super) struct StoreQueue(mpsc::Sender<Request>);
+pub(super) struct StoreQueue {
+    requests: mpsc::Sender<Request>,
+    store: Arc<SealedStore>,
+}
 
 /// A link that carries nothing yet.
 pub(super) struct StoreLink {
-    store: SealedStore,
+    store: Arc<SealedStore>,
     /// The beginning of all names in the store.
     scope: String,
     metrics: Arc<Metrics>,
@@ -53,7 +56,14 @@ impl StoreQueue {
         metrics: Arc<Metrics>,
     ) -> (Self, StoreLink) {
         let (queue, requests) = mpsc::channel(MAX_WAITING);
-        (Self(queue.clone()), StoreLink { store, scope, metrics, queue, requests })
+        let store = Arc::new(store);
+        let own = Self { requests: queue.clone(), store: Arc::clone(&store) };
+        (own, StoreLink { store, scope, metrics, queue, requests })
+    }
+
+    /// Replaces the keys with which the contents of the store are sealed.
+    pub(super) fn set_keys(&self, keys: &[Vec<u8>]) {
+        self.store.set_keys(keys);
     }
 
     /// Begins an operation. Returns the reply if it can't be carried out.
@@ -63,7 +73,7 @@ impl StoreQueue {
         operation: StoreOperation,
     ) -> Option<StoreReply> {
         let failed = || StoreReply::Failed("too many operations wait for the store".into());
-        self.0.try_send(Request::Operation(ticket, operation)).is_err().then(failed)
+        self.requests.try_send(Request::Operation(ticket, operation)).is_err().then(failed)
     }
 }
 
@@ -77,7 +87,7 @@ impl StoreLink {
         perform: impl Fn(Work),
     ) {
         let Self { store, scope, metrics, queue, mut requests } = self;
-        let store: Arc<dyn StoreEngine> = Arc::new(store);
+        let store: Arc<dyn StoreEngine> = store;
         let store = MeasuredStore::new(&store, &metrics);
         let process = server.process();
         let (done, mut replies) = mpsc::unbounded_channel();

@@ -39,6 +39,11 @@ impl KeyRing {
         format!("{}:", URL_SAFE_NO_PAD.encode(&digest[..9]))
     }
 
+    /// Returns the ring of other keys for the same server.
+    pub(super) fn with_keys(&self, keys: &[Vec<u8>]) -> Self {
+        Self { server: Arc::clone(&self.server), ..Self::new(keys) }
+    }
+
     /// Returns the bytes that what is sealed is bound to, for one purpose.
     pub(super) fn bound_to(&self, purpose: &str) -> Vec<u8> {
         // No purpose contains a null character.

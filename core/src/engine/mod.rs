@@ -177,6 +177,11 @@ impl Engine {
         }
     }
 
+    /// Replaces the keys of what clients carry.
+    pub(crate) fn set_state_keys(&mut self, keys: &[Vec<u8>]) {
+        self.sealing.set_keys(keys);
+    }
+
     /// Replaces what the server offers; `changed` are the lists that differ.
     pub(crate) fn set_components(&mut self, components: Arc<Components>, changed: &[ListKind]) {
         if changed.contains(&ListKind::Resources) {

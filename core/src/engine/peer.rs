@@ -281,8 +281,7 @@ impl PeerSession {
         let (id, event) = pump.engine.begin(pump.now, self.id, call);
         let begun = pump.now;
         let listens = false;
-        let message =
-            MessageInProgress { call: id, stream, weight, begun, listens, number, trace };
+        let message = MessageInProgress { call: id, stream, weight, begun, listens, number, trace };
         match &event {
             CallEvent::Answered(answer) => self.end(pump, key, &message, None, answer),
             event => {
@@ -311,7 +310,8 @@ impl PeerSession {
         };
         let begun = pump.now;
         let listens = false;
-        let message = MessageInProgress { call, stream: 0, weight, begun, listens, number: None, trace };
+        let message =
+            MessageInProgress { call, stream: 0, weight, begun, listens, number: None, trace };
         self.notifications.insert(key, message);
         self.bytes += weight;
     }

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -20,7 +20,7 @@ use crate::{
 /// log or topic, and to the server that the keys are of.
 pub struct SealedStore {
     engine: Arc<dyn StoreEngine>,
-    keys: KeyRing,
+    keys: Arc<RwLock<KeyRing>>,
     seed: [u8; 32],
     sealed: AtomicU64,
 }
@@ -28,7 +28,14 @@ pub struct SealedStore {
 impl SealedStore {
     /// Seals what a store gets with these keys. `seed` is secret random bytes that nothing else has, neither another process.
     pub fn new(engine: Arc<dyn StoreEngine>, keys: KeyRing, seed: [u8; 32]) -> Self {
+        let keys = Arc::new(RwLock::new(keys));
         Self { engine, keys, seed, sealed: AtomicU64::new(0) }
+    }
+
+    /// Replaces the keys. The first seals from now on, and all of them open.
+    pub fn set_keys(&self, keys: &[Vec<u8>]) {
+        let mut ring = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        *ring = ring.with_keys(keys);
     }
 
     fn seal(&self, place: &str, bytes: &[u8]) -> Option<Vec<u8>> {
@@ -36,7 +43,7 @@ impl SealedStore {
         let mut nonce = [0; super::key_ring::NONCE];
         let length = nonce.len();
         nonce.copy_from_slice(&derive(&self.seed, "nonce of a store", number)[..length]);
-        self.keys.seal(place, &nonce, bytes)
+        ring(&self.keys).seal(place, &nonce, bytes)
     }
 
     /// Seals what an operation carries. Returns the place that its reply is bound to; `None` without a key.
@@ -66,17 +73,17 @@ impl StoreEngine for SealedStore {
         let Some(place) = self.seal_operation(&mut operation) else {
             return reply.send(StoreReply::Failed("there is no key to seal with".into()));
         };
-        let keys = self.keys.clone();
+        let keys = ring(&self.keys);
         let open = move |done| reply.send(open_reply(&keys, &place, done));
         self.engine.run(operation, Replier::new(open));
     }
 
     fn subscribe(&self, topics: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
-        let keys = self.keys.clone();
+        let keys = Arc::clone(&self.keys);
         let open = move |event| {
             listener(match event {
                 // Whoever can't read a message has to read everything.
-                StoreEvent::Message { topic, message } => keys
+                StoreEvent::Message { topic, message } => ring(&keys)
                     .open(&of_topic(&topic), &message)
                     .map_or(StoreEvent::Lost, |message| StoreEvent::Message { topic, message }),
                 StoreEvent::Lost => StoreEvent::Lost,
@@ -90,6 +97,10 @@ impl fmt::Debug for SealedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SealedStore")
     }
+}
+
+fn ring(keys: &RwLock<KeyRing>) -> KeyRing {
+    keys.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn open_reply(keys: &KeyRing, place: &str, reply: StoreReply) -> StoreReply {

@@ -45,6 +45,11 @@ impl Sealing {
         Self { keys: keys.of_server(server), start: *start, made: 0 }
     }
 
+    /// Replaces the keys of the user. The first seals from now on, and all of them open.
+    pub(crate) fn set_keys(&mut self, keys: &[Vec<u8>]) {
+        self.keys = self.keys.with_keys(keys);
+    }
+
     pub(crate) fn keys(&self) -> &KeyRing {
         &self.keys
     }

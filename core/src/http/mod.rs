@@ -286,6 +286,11 @@ impl Endpoint {
         }
     }
 
+    /// Replaces the keys of what clients carry. The first seals from now on, and all of them open.
+    pub fn set_state_keys(&mut self, keys: &[Vec<u8>]) {
+        self.engine.set_state_keys(keys);
+    }
+
     /// Sets the principal and headers of every message connection.
     #[must_use]
     pub(crate) fn with_facts(mut self, facts: HttpFacts) -> Self {

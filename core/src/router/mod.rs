@@ -37,6 +37,7 @@ pub mod uri_template;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -133,6 +134,8 @@ pub struct ServerFacts {
     /// Keys that seal the state carried by clients between the rounds of a call: the first key seals, all keys open.
     /// Empty: a random key per process.
     pub request_state_keys: Vec<Vec<u8>>,
+    /// The file that the keys are from, which is read again when it changes.
+    pub request_state_keys_file: Option<PathBuf>,
     pub rounds: RoundLimits,
     /// The scopes that include other scopes.
     pub scope_implies: BTreeMap<String, Vec<String>>,
@@ -178,6 +181,7 @@ impl From<Implementation> for ServerFacts {
             debug: false,
             traces: Traces::default(),
             request_state_keys: Vec::new(),
+            request_state_keys_file: None,
             rounds: RoundLimits::default(),
             scope_implies: BTreeMap::new(),
             hide_unauthorized: false,

@@ -22,7 +22,9 @@ pub use self::{
     verify::VerifyError,
 };
 pub use crate::auth::server::config::VerifiedRequest as RequestHead;
-use crate::{auth::server::config::AuthConfig, error::Error, protocol::Principal};
+use crate::{
+    auth::server::config::AuthConfig, driver::auth_config, error::Error, protocol::Principal,
+};
 
 /// A method by which callers are authenticated.
 ///
@@ -107,7 +109,7 @@ pub(super) fn config(
     }
     let declarations: Vec<_> = methods.iter().map(|method| &method.declaration).collect();
     let config = json!({ "methods": declarations, "scopeImplies": scope_implies });
-    let config = AuthConfig::parse(config.to_string().as_bytes())?;
+    let config = auth_config(config.to_string().as_bytes())?;
     let functions: Vec<_> = methods.iter().map(|method| method.function.clone()).collect();
     config.set_verifier(Arc::new(Functions(functions)));
     Ok(Some(Arc::new(config)))

@@ -100,8 +100,9 @@ pub struct HttpOptions {
     pub keep_alive: Duration,
     /// If true, streams of sessions can be resumed. Default: true.
     pub event_store: bool,
-    /// The paths of the PEM files with the certificate chain and with its key. Default: none, which serves without
-    /// TLS.
+    /// The paths of the PEM files with the certificate chain and with its key. They are read again within
+    /// seconds after they have changed; if they can't be used then, those that were read before stay in use. Default: none,
+    /// which serves without TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// The proxies in front of the server: addresses, networks such as `10.0.0.0/8`, and `unix` for those that connect to a
     /// Unix socket. Of requests that come from them, `Forwarded` or `X-Forwarded-For`, `-Host` and `-Proto` name the client, and the

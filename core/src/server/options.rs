@@ -1,6 +1,6 @@
 //! The options of a server.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::HttpOptions;
 use super::Store;
 use super::{Server, handler::Components, serve::Limits, spans};
 use crate::{
-    driver::{shows_errors, state_keys},
+    driver::{set_state_keys, shows_errors},
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Implementation, OwnCapabilities, Revision},
@@ -72,9 +72,13 @@ pub struct ServerOptions {
     /// "Server Requirements"). The first key seals; every key can open, so that keys can be rotated while calls are
     /// pending. Servers behind one address need the same keys and the same name. A key has at least 32 bytes.
     ///
-    /// Default: the keys in the environment variable `GUDGEON_STATE_KEYS`, separated by commas, or else a random key
-    /// of this process, whose states no other process can open.
+    /// Default: the keys in the environment variable `GUDGEON_STATE_KEYS`, separated by commas; those in the file that
+    /// `GUDGEON_STATE_KEYS_FILE` names; or else a random key of this process, whose states no other process can open.
     pub request_state_keys: Vec<Vec<u8>>,
+    /// A file with such keys, separated by commas or line breaks, instead of `request_state_keys`. It is read again
+    /// within seconds after it has changed. If it can't be used then, the keys that were read before stay in use.
+    /// Default: none.
+    pub request_state_keys_file: Option<PathBuf>,
     /// The maximum size of a sealed state in bytes. From a larger one earlier answers are left out, and a handler that
     /// is not suspended any more asks again. Default: 256 KiB.
     pub max_request_state: usize,
@@ -113,6 +117,7 @@ impl Default for ServerOptions {
             max_message: DEFAULT_LINE_LIMIT,
             grace: Duration::from_secs(2),
             request_state_keys: Vec::new(),
+            request_state_keys_file: None,
             max_request_state: facts.rounds.max_state,
             state_ttl: facts.rounds.state_ttl,
             suspended_limit: facts.rounds.suspended_limit,
@@ -206,7 +211,8 @@ impl ServerOptions {
             facts.scope_implies.clone_from(&self.http.scope_implies);
             facts.hide_unauthorized = self.http.hide_unauthorized;
         }
-        facts.request_state_keys = state_keys(self.request_state_keys.clone())?;
+        let (keys, file) = (&self.request_state_keys, &self.request_state_keys_file);
+        set_state_keys(facts, keys.clone(), file.clone())?;
         facts.rounds = RoundLimits {
             max_state: self.max_request_state,
             state_ttl: self.state_ttl,

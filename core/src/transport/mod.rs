@@ -67,9 +67,9 @@ pub mod masked;
 mod masked;
 #[cfg(all(feature = "bindings", feature = "client"))]
 #[doc(hidden)]
-pub mod small_file;
+pub use crate::driver::small_file;
 #[cfg(all(not(feature = "bindings"), feature = "client"))]
-pub(crate) mod small_file;
+pub(crate) use crate::driver::small_file;
 #[cfg(feature = "bindings")]
 #[doc(hidden)]
 pub mod stdio;

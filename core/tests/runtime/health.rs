@@ -42,7 +42,7 @@ async fn a_server_answers_probes_of_any_host() {
 async fn probes_need_no_credentials() {
     let server = Server::new("s").options(|options| {
         let keys = [("k3y".to_owned(), Principal::new("reader"))].into();
-        options.http.auth = vec![ApiKeys { keys, header: None }.into()];
+        options.http.auth = vec![ApiKeys { keys, header: None, file: None }.into()];
         options.http.ready = Some("/mcp/readyz".into());
     });
     let listening = server.listen(memory::HTTP).await.unwrap();

@@ -51,6 +51,7 @@ mod metrics;
 #[cfg(unix)]
 mod own_capabilities;
 mod postponed;
+mod reloaded;
 mod resolve_inside;
 mod resource_paths;
 mod routes;

@@ -80,7 +80,7 @@ async fn only_routes_with_auth_need_credentials() {
     let server = Server::new("s")
         .options(|options| {
             let keys = [("k3y".to_owned(), Principal::new("reader"))].into();
-            options.http.auth = vec![ApiKeys { keys, header: None }.into()];
+            options.http.auth = vec![ApiKeys { keys, header: None, file: None }.into()];
         })
         .route(Method::GET, "/open", |request: Request<Bytes>| async move {
             let is_known = request.extensions().get::<Arc<Principal>>().is_some();

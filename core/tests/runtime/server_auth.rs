@@ -59,7 +59,7 @@ async fn listen(auth: impl Into<Auth>) -> Listening {
 /// Keys with the subjects of their owners.
 fn keys<const N: usize>(keys: [(&str, &str); N]) -> ApiKeys {
     let keys = keys.map(|(key, subject)| (key.to_owned(), Principal::new(subject)));
-    ApiKeys { keys: keys.into(), header: None }
+    ApiKeys { keys: keys.into(), header: None, file: None }
 }
 
 fn address(listening: &Listening) -> String {
@@ -415,7 +415,7 @@ async fn a_component_needs_its_scopes_or_broader_ones() {
     });
     let tool = Tool::new("who", || async { "a writer" }).scopes(["books:write"]);
     let server = Server::new("shelf").add(tool).options(|options| {
-        options.http.auth = vec![ApiKeys { keys: keys.into(), header: None }.into()];
+        options.http.auth = vec![ApiKeys { keys: keys.into(), header: None, file: None }.into()];
         options.http.scope_implies = [("admin".into(), vec!["books:write".into()])].into();
     });
     let listening = server.listen(memory::HTTP).await.unwrap();

@@ -49,9 +49,16 @@ export interface ServerOptions<L = unknown> {
   /**
    * Secrets of at least 32 bytes that encrypt the `requestState` which clients carry between the rounds of a call. The first
    * encrypts, all of them decrypt. Servers of one name with the same keys can continue each other's calls. Default: the keys in
-   * the environment variable `GUDGEON_STATE_KEYS`, separated by commas; without it, a random key of this process.
+   * the environment variable `GUDGEON_STATE_KEYS`, separated by commas; those in the file that
+   * `GUDGEON_STATE_KEYS_FILE` names; without both, a random key of this process.
    */
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
+  /**
+   * The path of a file of such keys, separated by commas or line breaks, in place of `requestStateKeys`. It is read again within
+   * seconds after it has changed; if it can't be used then, an error is logged, and the keys that were read before stay in use.
+   * Default: none.
+   */
+  requestStateKeysFile?: string | undefined;
   /** Error classes whose messages the model may see. Default: `ToolError` only. */
   exposeErrors?: readonly ErrorClass[] | undefined;
   /** Shows stack traces to the client. Default: false, unless the environment variable `GUDGEON_DEBUG` is 1, which `gudgeon dev` sets. */
@@ -167,7 +174,10 @@ export interface HttpOptions {
   keepAliveMs?: number | undefined;
   /** Keeps events, so that legacy streams can be resumed. Default: true. */
   eventStore?: boolean | undefined;
-  /** The paths of PEM files with the certificate chain and the key. */
+  /**
+   * The paths of PEM files with the certificate chain and the key. They are read again within seconds after they have changed; if they
+   * can't be used then, an error is logged, and those that were read before stay in use.
+   */
   tls?: { cert: string; key: string } | undefined;
   /**
    * The proxies in front of the server: addresses, networks such as `"10.0.0.0/8"`, and `"unix"` for those that connect to a Unix

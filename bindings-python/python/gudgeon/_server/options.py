@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike, fsdecode
 from typing import Any
 
 from .. import types
@@ -33,6 +34,9 @@ def checked(kind: str, options: dict[str, Any], place: str) -> dict[str, Any]:
         raise TypeError(
             f"{place}: request_state_keys= takes a list of bytes or strings: the first encrypts, all of them decrypt"
         )
+    file = options.get("request_state_keys_file")
+    if file is not None and not isinstance(file, (str, PathLike)):
+        raise TypeError(f"{place}: request_state_keys_file= takes the path of a file of keys, one a line")
     return values(kind, options, place)
 
 
@@ -58,6 +62,8 @@ def server_declaration(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
         keys = (key.encode() if isinstance(key, str) else key for key in options["request_state_keys"])
         out["requestStateKeys"] = [b64encode(key).decode() for key in keys]
+    if options.get("request_state_keys_file") is not None:
+        out["requestStateKeysFile"] = fsdecode(options["request_state_keys_file"])
     if options.get("scope_implies") is not None:
         out["scopeImplies"] = hierarchy(options["scope_implies"], f"Server {name!r}")
     return {"name": name, "version": "", **out}

@@ -59,7 +59,8 @@ class Running:
                 `ctx.session`, events to send again. Default 1800.
             keep_alive: Seconds between two comments on a quiet stream. Default 15.
             event_store: Whether streams of legacy sessions can be resumed. Default True.
-            tls: The paths of the certificate chain and its key.
+            tls: The paths of the certificate chain and its key. They are read again within seconds after they have
+                changed; if they can't be used then, an error is logged, and those that were read before stay in use.
             trusted_proxies: The proxies in front of the server: addresses, networks such as "10.0.0.0/8", and "unix"
                 for those that connect to a Unix socket. Of their requests, `Forwarded` or `X-Forwarded-For`, `-Host`
                 and `-Proto` name the client, and the host and scheme that it used; of others they are ignored. Default

@@ -3,11 +3,35 @@
 use std::{fmt, sync::Arc};
 
 use http::{HeaderName, header};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
 
 use crate::{
     auth::{TokenDigest, is_equal},
     protocol::Principal,
 };
+
+/// Keys, or their digests, with their owners.
+pub type KeysOfOwners = Vec<(String, Principal)>;
+
+/// Reads the text of a file of keys: a JSON object of keys, or their digests, and their owners, each a principal or a subject.
+/// Errors name a key by its place.
+pub fn parse(text: &[u8]) -> Result<KeysOfOwners, String> {
+    let owners: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
+        format!("line {}, column {} is not valid", error.line(), error.column())
+    })?;
+    let owner = |(place, (key, owner)): (usize, (String, Value))| {
+        let owner = match owner {
+            Value::String(subject) => json!({ "subject": subject }),
+            other => other,
+        };
+        let owner = Principal::deserialize(&owner).map_err(|_| {
+            format!("the owner of key {} is neither a subject nor a principal", place + 1)
+        })?;
+        Ok((if key.is_empty() { key } else { digested(&key) }, owner))
+    };
+    owners.into_iter().enumerate().map(owner).collect()
+}
 
 /// A set of keys with their owners.
 pub struct ApiKeys {
@@ -120,6 +144,23 @@ mod tests {
         }
         assert!(keys.has_own_header() && keys.header() == "x-api-key");
         assert_eq!(format!("{keys:?}"), "ApiKeys(2 in x-api-key)");
+    }
+
+    #[test]
+    fn a_file_of_keys_has_subjects_and_principals() {
+        let text = br#"{"s3cret": "ada", "sha256:12": {"subject": "bob", "scopes": ["read"]}}"#;
+        let keys = parse(text).unwrap();
+        assert_eq!((&*keys[0].0, &*keys[0].1.subject), (&*digested("s3cret"), "ada"));
+        assert_eq!((&*keys[1].0, keys[1].1.scopes.len()), ("sha256:12", 1));
+        for (text, problem) in [
+            ("{\"s3cret\": ", "line 1, column 11"),
+            (r#"{"s3cret": ""}"#, "the owner of key 1"),
+            (r#"{"s3cret": 7}"#, "the owner of key 1"),
+            (r#"["s3cret"]"#, "line 1"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(error.contains(problem) && !error.contains("s3cret"), "{error}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub use self::{
     methods::{Dpop, Jwt, Method},
 };
 use super::{
+    api_keys::{ApiKeys, KeysOfOwners},
     credentials::{self, Credentials, Scheme},
     dpop_check::Nonces,
     jwt::{ParsedJwt, VerifiedToken, looks_like_jwt},
@@ -89,6 +90,24 @@ impl Authenticator {
             outputs: VecDeque::new(),
             log: LogLimit::default(),
         }
+    }
+
+    /// Replaces the keys that the servers of one address share. Nonces are accepted that any of them made.
+    pub fn set_keys(&mut self, keys: &[Vec<u8>]) {
+        self.nonces = Some(Nonces::new(keys));
+        for method in &mut self.methods {
+            if let Method::Proxy(proxy) = method {
+                proxy.set_keys(keys);
+            }
+        }
+    }
+
+    /// Replaces the API keys of the method at this place. Errors if they can't be used.
+    pub fn set_api_keys(&mut self, place: usize, keys: KeysOfOwners) -> Result<(), String> {
+        if let Some(Method::ApiKeys(old)) = self.methods.get_mut(place) {
+            *old = ApiKeys::new(old.header().as_str(), keys)?;
+        }
+        Ok(())
     }
 
     /// Sets the keys of nonces, which the servers of one address share.

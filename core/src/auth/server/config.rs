@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -38,6 +39,8 @@ pub struct AuthConfig {
     config: Config,
     verifier: OnceLock<Arc<dyn Verifier>>,
     store: OnceLock<Arc<dyn StoreEngine>>,
+    /// The files that the keys of methods are from, with the places of these methods.
+    files: Vec<(usize, PathBuf)>,
 }
 
 /// Functions of the host that verify tokens.
@@ -144,13 +147,24 @@ impl AuthConfig {
                 error.column()
             ))
         })?;
-        let mut config = Self { config, verifier: OnceLock::new(), store: OnceLock::new() };
+        let mut config =
+            Self { config, verifier: OnceLock::new(), store: OnceLock::new(), files: Vec::new() };
         if config.config.methods.is_empty() {
             return Err(Error::misuse("auth lists no method; leave it out to serve everybody"));
         }
         config.methods(ProxyKeys { shared: &[], own: &[] })?;
         config.forget_keys();
         Ok(config)
+    }
+
+    /// Sets the files that keys are from.
+    #[must_use]
+    pub(crate) fn with_files(self, files: Vec<(usize, PathBuf)>) -> Self {
+        Self { files, ..self }
+    }
+
+    pub(crate) fn files(&self) -> &[(usize, PathBuf)] {
+        &self.files
     }
 
     /// Replaces keys by their digests, which suffice from here on.

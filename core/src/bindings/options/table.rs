@@ -132,6 +132,7 @@ const ROWS: &[Row] = &[
         .typescript()
         .local(),
     row("request_state_keys", Kind::Checked, SERVER),
+    row("request_state_keys_file", Kind::Checked, SERVER),
     row("max_request_state", Kind::Bytes(1), SERVER),
     row("state_ttl", DURATION_ABOVE_ZERO, SERVER),
     row("suspended_limit", Kind::Count(0), SERVER),

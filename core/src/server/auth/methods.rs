@@ -1,6 +1,6 @@
 //! The methods that the core knows.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -60,6 +60,10 @@ pub struct Introspection {
 pub struct ApiKeys {
     /// Each key, or `sha256:` and its SHA-256 in hexadecimal, with its owner.
     pub keys: Vec<(String, Principal)>,
+    /// A file with the keys, in place of `keys`: a JSON object of keys, or `sha256:` and their digests, and their owners, each a
+    /// subject or an object such as `{"subject": "ada", "scopes": ["read"]}`. It is read again within seconds after it has
+    /// changed; if it can't be used then, the keys that were read before stay in use. Default: none.
+    pub file: Option<PathBuf>,
     /// The header that keys come in, alone, such as `X-Api-Key`. Default: `Authorization`, after the word `Bearer`.
     pub header: Option<String>,
 }
@@ -219,7 +223,8 @@ impl ApiKeys {
             true => (String::new(), owner),
             false => (digested(key), owner),
         });
-        json!({ "kind": "apiKeys", "keys": keys.collect::<Vec<_>>(), "header": self.header })
+        let file = self.file.as_ref().map(|file| file.to_string_lossy());
+        json!({ "kind": "apiKeys", "keys": keys.collect::<Vec<_>>(), "header": self.header, "file": file })
     }
 }
 

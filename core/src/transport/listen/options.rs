@@ -14,6 +14,7 @@ pub struct ListenOptions {
     /// The time after which a connection without a request, or whose client reads nothing, is closed.
     pub idle_timeout: Duration,
     /// The paths of the PEM files with the certificate chain and with its key; `None` serves without TLS.
+    /// They are read again when they change.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// True if each connection begins with a header of the PROXY protocol, which a trusted proxy writes.
     pub proxy_protocol: bool,

@@ -153,6 +153,11 @@ impl Flow {
 }
 
 impl OAuthProxy {
+    /// Replaces the keys of what is sealed: the first seals from now on, and all of them open.
+    pub fn set_keys(&mut self, keys: &[Vec<u8>]) {
+        self.sealer = self.sealer.with_keys(keys);
+    }
+
     /// Creates the proxy. `allowed_redirects`: the redirect URLs that clients may have, `*` at the end for any rest; `None`: all
     /// that are safe. Without `keys`, the client secret of the proxy takes their place if it is [long](is_long), and without
     /// both, `seed`.

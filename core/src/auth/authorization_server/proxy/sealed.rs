@@ -50,6 +50,11 @@ impl Sealer {
         Self { keys: keys.into_iter().map(cipher).collect(), provider: provider.into() }
     }
 
+    /// Returns the sealer of other keys for the same provider.
+    pub(super) fn with_keys(&self, keys: &[Vec<u8>]) -> Self {
+        Self::new(keys, self.provider.clone())
+    }
+
     /// Seals a value of this issuer. At one moment, a use is sealed once.
     pub(super) fn seal<T: Serialize>(
         &self,
