@@ -47,18 +47,15 @@ fn unix_address() -> String {
 #[cfg(unix)]
 fn system_connection(url: &str) -> Box<dyn Read + Send> {
     let request = call("one", 1);
-    match url.strip_prefix("http+unix:") {
-        Some(path) => {
-            let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            Box::new(stream)
-        }
-        None => {
-            let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-            let mut stream = std::net::TcpStream::connect(address).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            Box::new(stream)
-        }
+    if let Some(path) = url.strip_prefix("http+unix:") {
+        let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        Box::new(stream)
+    } else {
+        let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        Box::new(stream)
     }
 }
 
