@@ -1,5 +1,7 @@
 //! Metrics: what is counted, and under which names; their text; and docs/metrics.md, which lists them.
 
+#![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
+
 use std::{fmt::Write as _, fs, path::Path, sync::Arc, time::Duration};
 
 use gudgeon::{
