@@ -43,6 +43,8 @@ impl SharedRequest {
             session_id: None,
             remote: self.remote,
             principal: self.principal.map(Arc::new),
+            // The handler runs in a span of its own process.
+            ambient: None,
         };
         Some((facts, self.body))
     }
