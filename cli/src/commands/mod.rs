@@ -37,7 +37,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Read(arguments) => Box::pin(read::run(arguments)).await,
         Command::Prompt(arguments) => Box::pin(prompt::run(arguments)).await,
         Command::Complete(arguments) => Box::pin(complete::run(arguments)).await,
-        Command::Listen(arguments) => listen::run(arguments).await,
+        Command::Listen(arguments) => Box::pin(listen::run(arguments)).await,
         Command::Inspect(arguments) => inspect::run(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Ping(arguments) => Box::pin(ping::run(arguments)).await,
