@@ -15,7 +15,16 @@ FORBIDDEN = {
     "client,websocket": ("rustls", "tokio-rustls"),
     "auth,client,tls,websocket": ("keyring", "keyring-core", "zbus", "redis", "rusqlite"),
 }
-COMPILED = ["server", "server,http", "client", "client,http", "client,http,tls", "client,http,websocket", "server,redis", "server,sqlite"]
+COMPILED = [
+    "server",
+    "server,http",
+    "client",
+    "client,http",
+    "client,http,tls",
+    "client,http,websocket",
+    "server,redis",
+    "server,sqlite",
+]
 CHOSEN = ["--quiet", "--package", "gudgeon", "--no-default-features", "--features"]
 
 

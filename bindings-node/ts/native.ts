@@ -4,7 +4,7 @@ import type * as Addon from "../native.js";
 import { type LogEvent, logEvent } from "./model/logging.js";
 
 export type {
-  FailedServer, NativeArrival, NativeAuthorizationServer, NativeClient, NativeConnection, NativeFaultyLink, NativeGroup, NativeListening, NativeMounted, NativePart, NativePlace, NativeQuestions, NativeSchema, NativeServer, NativeSignInQuestion, NativeStoreCall, NativeTelemetry, NativeTokenFile, NativeTrace, NativeVerification, NativeWatchdog, NativeWorkQueue, Rejected,
+  FailedServer, NativeArrival, NativeAuthorizationServer, NativeClient, NativeConnection, NativeFaultyLink, NativeGroup, NativeListening, NativeMounted, NativePart, NativePlace, NativeQuestions, NativeSchema, NativeServer, NativeSignInQuestion, NativeStoreCall, NativeTelemetry, NativeTokenFile, NativeVerification, NativeWatchdog, NativeWorkQueue, Rejected,
 } from "../native.js";
 
 let addon: typeof Addon | undefined;

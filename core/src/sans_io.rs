@@ -69,7 +69,8 @@ pub use crate::{
         TestMode, Ticket,
     },
     log_events::{Declaration, EventKind, LogEvent},
-    protocol::{TraceContext, TraceIds},
+    metrics::{Bucket, CallLabels, Metric, Metrics, Outcome, Sample, SampleValue},
+    protocol::messages::{TraceContext, TraceIds},
     router::{
         AnyRegistry, Component, ComponentOptions, List, Middleware, MiddlewareFrame, Page,
         RegisteredPrompt, RegisteredResource, RegisteredTemplate, RegisteredTool, Registry,

@@ -52,7 +52,7 @@ test("without a meter provider nothing is counted, with one calls and amounts ar
   const client = await Client.connect(shelf("counted"));
   for (let number = 0; number < 3; number++) await client.callTool("one");
   await client.callTool("fail", {}, { throwOnError: false });
-  await client.callTool("nil", {}, { throwOnError: false });
+  await assert.rejects(client.callTool("nil"), /Unknown tool/);
   const observed = provider.collect();
   const calls = provider.recorded.filter(({ attributes }) => attributes["mcp.method.name"] === "tools/call");
   const described = calls.map(({ attributes }) => [attributes["gen_ai.tool.name"], attributes["error.type"]]);

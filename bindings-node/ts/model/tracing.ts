@@ -2,7 +2,6 @@ import { createRequire } from "node:module";
 
 import type * as Api from "@opentelemetry/api";
 
-import type { NativeTrace } from "../native.js";
 import type { Meta } from "./types/content.js";
 
 /** A span of a request, as the native half describes it. */
@@ -40,8 +39,15 @@ export function withTraceContext(meta: Meta | undefined): Meta | undefined {
   return own ? { ...own, ...meta } : meta;
 }
 
+/** A trace context, as in `_meta` and in the headers of HTTP. */
+export interface ActiveTrace {
+  traceparent?: string;
+  tracestate?: string;
+  baggage?: string;
+}
+
 /** Returns the trace context of the active span, such as that of a web framework, if there is one. */
-export function activeTrace(): NativeTrace | undefined {
+export function activeTrace(): ActiveTrace | undefined {
   const found = tracing();
   return found ? contextOf(found) : undefined;
 }
@@ -53,7 +59,7 @@ export function activeIds(): { trace_id?: string; span_id?: string } {
   return found && span && found.isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : {};
 }
 
-function contextOf(found: typeof Api): NativeTrace | undefined {
+function contextOf(found: typeof Api): ActiveTrace | undefined {
   const active = found.context.active();
   const span = found.trace.getSpanContext(active);
   if (!span || !found.isSpanContextValid(span)) return undefined;

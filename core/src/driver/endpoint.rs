@@ -24,10 +24,14 @@ use super::{
     start,
     start_gate::Backlog,
     state_keys::read_state_keys,
-    store_link::{StoreLink, StoreQueue},
     watchdog::lock_soon,
     watched_files,
     work::EndpointStep,
+};
+#[cfg(feature = "http")]
+use super::{
+    sealed_store::SealedStore,
+    store_link::{StoreLink, StoreQueue},
 };
 #[cfg(feature = "auth")]
 use crate::auth::server::authenticator::Caller;
@@ -35,13 +39,15 @@ use crate::{
     engine::{Start, TestMode},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
-        Part, Reader, StoreTicket,
+        Part, Reader,
     },
     protocol::{ClientKey, Frame, Principal},
     router::{Components, ServerFacts},
     session::server::{HttpFacts, ListKind, SessionConfig},
-    store::StoreReply,
 };
+
+#[cfg(feature = "http")]
+use crate::{http::StoreTicket, store::StoreReply};
 
 /// A server of any number of peers.
 pub struct EndpointServer {
@@ -54,6 +60,7 @@ pub struct EndpointServer {
     pub(super) log: ServerLog,
     pub(super) backlog: Arc<Backlog>,
     /// The link to the store until it is carried; `None` without a store.
+    #[cfg(feature = "http")]
     link: Mutex<Option<StoreLink>>,
     /// Authenticates callers; `None`: everybody may call.
     #[cfg(feature = "auth")]
@@ -103,9 +110,15 @@ impl EndpointServer {
         let backlog = Backlog::new(&ledgers.unread);
         let metrics = Arc::clone(endpoint.metrics());
         let sessions = Arc::clone(endpoint.session_config());
-        let store = endpoint.store().map(|store| endpoint.sealed_store(store));
-        let store = store.map(|store| StoreQueue::new(store, Arc::clone(&metrics)));
+        #[cfg(feature = "http")]
+        let store = endpoint.store().map(|store| {
+            let (keys, seed, scope) = endpoint.store_keys();
+            let sealed = SealedStore::new(Arc::clone(&store.0), keys, seed);
+            StoreQueue::new((sealed, scope), Arc::clone(&metrics))
+        });
+        #[cfg_attr(not(feature = "http"), expect(unused_mut, reason = "a store is for HTTP"))]
         let mut state = EndpointState::new(endpoint, Arc::clone(&backlog));
+        #[cfg(feature = "http")]
         let link = store.map(|(queue, link)| {
             state.use_store(queue);
             link
@@ -122,6 +135,7 @@ impl EndpointServer {
             ledgers,
             log,
             backlog,
+            #[cfg(feature = "http")]
             link: Mutex::new(link),
             next: AtomicU64::new(0),
             rescheduled: Notify::new(),
@@ -354,6 +368,7 @@ impl EndpointServer {
     /// Carries the operations on the store, and the messages of other processes, for as long as it is polled; ends at once without
     /// a store. `has_group`: the processes of this machine exchange messages in another way. `perform` does the work that results
     /// from an input.
+    #[cfg(feature = "http")]
     pub(crate) async fn carry_store(self: Arc<Self>, has_group: bool, perform: impl Fn(Work)) {
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(link) = link {
@@ -368,16 +383,19 @@ impl EndpointServer {
     }
 
     /// Returns a number that other processes do not have.
+    #[cfg(feature = "http")]
     pub(super) fn process(&self) -> u64 {
         self.lock().endpoint.process()
     }
 
     /// Handles the reply to an operation on the store.
+    #[cfg(feature = "http")]
     pub(super) fn stored(&self, ticket: StoreTicket, reply: StoreReply) -> Work {
         self.handle(EndpointInput::Stored(ticket, reply))
     }
 
     /// Makes up for messages of other processes that may have been lost.
+    #[cfg(feature = "http")]
     pub(super) fn messages_lost(&self) -> Work {
         self.handle(EndpointInput::MessagesLost)
     }

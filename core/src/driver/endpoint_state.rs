@@ -4,12 +4,13 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use rustc_hash::FxHashMap;
 
+#[cfg(feature = "http")]
+use super::store_link::StoreQueue;
 use super::{
     Work,
     native_host::NativeRuns,
     sending::Sending,
     start_gate::{Backlog, MAX_AT_ONCE, StartGate},
-    store_link::StoreQueue,
     work::EndpointStep,
 };
 use crate::{
@@ -37,6 +38,7 @@ pub(super) struct EndpointState {
     /// Sends a message to the other processes that serve the address; `None` if there are none.
     publish: Option<Publish>,
     /// Takes operations on the store; `None` if there is none.
+    #[cfg(feature = "http")]
     store: Option<StoreQueue>,
     /// Handlers that another host runs.
     pub(super) native: NativeRuns,
@@ -55,6 +57,7 @@ impl EndpointState {
             gate: StartGate::new(Arc::clone(&backlog)),
             backlog,
             publish: None,
+            #[cfg(feature = "http")]
             store: None,
             native: NativeRuns::default(),
             untaken: Work::default(),
@@ -69,6 +72,7 @@ impl EndpointState {
     }
 
     /// Has the endpoint use a store.
+    #[cfg(feature = "http")]
     pub(super) fn use_store(&mut self, store: StoreQueue) {
         self.endpoint.use_store();
         self.store = Some(store);
@@ -82,6 +86,7 @@ impl EndpointState {
     /// Replaces the keys of what clients carry, and of what the store keeps.
     pub(super) fn set_keys(&mut self, keys: &[Vec<u8>]) {
         self.endpoint.set_state_keys(keys);
+        #[cfg(feature = "http")]
         if let Some(store) = &self.store {
             store.set_keys(keys);
         }
@@ -230,10 +235,12 @@ impl EndpointState {
         ticket: StoreTicket,
         operation: StoreOperation,
     ) -> Option<StoreReply> {
-        match &self.store {
-            Some(store) => store.begin(ticket, operation),
-            None => Some(StoreReply::Failed("there is no store".into())),
+        #[cfg(feature = "http")]
+        if let Some(store) = &self.store {
+            return store.begin(ticket, operation);
         }
+        let _ = (ticket, operation);
+        Some(StoreReply::Failed("there is no store".into()))
     }
 
     fn look_at_readers(&mut self) {

@@ -194,6 +194,7 @@ impl HostedEndpoint {
     }
 
     /// Carries the operations on the store for as long as it is polled; see [`EndpointServer::carry_store`].
+    #[cfg(feature = "http")]
     pub(crate) async fn carry_store(self: Arc<Self>, has_group: bool) {
         let (server, host) = (Arc::clone(&self.server), Arc::clone(&self.host));
         server.carry_store(has_group, |work| host.perform(work)).await;

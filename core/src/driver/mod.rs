@@ -15,18 +15,21 @@ mod handler_events;
 mod hosted;
 pub(crate) mod ledger;
 mod lines;
-#[cfg(feature = "auth")]
+#[cfg(feature = "http")]
 mod measured_store;
 #[cfg(feature = "lock-waits")]
 mod lock_waits;
 mod native_host;
 mod pipe;
+#[cfg(feature = "http")]
+mod sealed_store;
 mod sending;
 pub mod small_file;
 mod start_gate;
 mod starting;
 mod state_keys;
 pub mod stderr;
+#[cfg(feature = "http")]
 mod store_link;
 mod stream_connection;
 mod task;

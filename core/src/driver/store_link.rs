@@ -7,10 +7,9 @@ use std::sync::{
 
 use tokio::sync::mpsc;
 
-use super::{EndpointServer, Work, measured_store::MeasuredStore};
+use super::{EndpointServer, Work, measured_store::MeasuredStore, sealed_store::SealedStore};
 use crate::{
     clock,
-    engine::sealed_store::SealedStore,
     http::StoreTicket,
     log_limit::LogLimit,
     metrics::Metrics,
@@ -224,8 +223,9 @@ mod tests {
         let store = Arc::new(Silent::default());
         let start = Start { now: Instant::now(), unix: 0, seed: [0; 32], test_mode: None };
         let endpoint = Endpoint::new(components(), config(&store), &start);
-        let sealed = endpoint.sealed_store(endpoint.store().unwrap());
-        let (queue, link) = StoreQueue::new(sealed, Arc::clone(endpoint.metrics()));
+        let (keys, seed, scope) = endpoint.store_keys();
+        let sealed = SealedStore::new(Arc::clone(&store) as Arc<_>, keys, seed);
+        let (queue, link) = StoreQueue::new((sealed, scope), Arc::clone(endpoint.metrics()));
         let begin = |number: usize| {
             let operation = StoreOperation::Get { key: number.to_string() };
             queue.begin(StoreTicket(number as u64), operation)

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+#[cfg(feature = "http")]
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305,
@@ -10,7 +11,7 @@ use chacha20poly1305::{
 use sha2::{Digest, Sha256};
 
 /// The length of a nonce in bytes.
-pub(super) const NONCE: usize = 24;
+pub(crate) const NONCE: usize = 24;
 
 /// The keys of a server. The first seals and every one opens, so that keys can be rotated while clients hold states.
 #[derive(Clone)]
@@ -34,13 +35,14 @@ impl KeyRing {
     }
 
     /// Returns a text of visible ASCII that rings of servers with other names do not have.
-    pub(super) fn scope(&self) -> String {
+    #[cfg(feature = "http")]
+    pub(crate) fn scope(&self) -> String {
         let digest = Sha256::digest(&*self.server);
         format!("{}:", URL_SAFE_NO_PAD.encode(&digest[..9]))
     }
 
     /// Returns the ring of other keys for the same server.
-    pub(super) fn with_keys(&self, keys: &[Vec<u8>]) -> Self {
+    pub(crate) fn with_keys(&self, keys: &[Vec<u8>]) -> Self {
         Self { server: Arc::clone(&self.server), ..Self::new(keys) }
     }
 
@@ -52,14 +54,14 @@ impl KeyRing {
 
     /// Returns the nonce and the sealed bytes; `None` without a key. The nonce must never be used twice for one purpose of
     /// one server.
-    pub(super) fn seal(&self, purpose: &str, nonce: &[u8; NONCE], text: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn seal(&self, purpose: &str, nonce: &[u8; NONCE], text: &[u8]) -> Option<Vec<u8>> {
         let payload = Payload { msg: text, aad: &self.bound_to(purpose) };
         let sealed = self.ciphers.first()?.encrypt(nonce.into(), payload).ok()?;
         Some([&nonce[..], &sealed].concat())
     }
 
     /// Opens the nonce and the sealed bytes; `None` if no key opens them, or if they are of another purpose or server.
-    pub(super) fn open(&self, purpose: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, purpose: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
         let aad = &*self.bound_to(purpose);
         self.ciphers

@@ -23,7 +23,6 @@ mod requests;
 mod returned_questions;
 mod rounds;
 mod routes;
-pub mod sealed_store;
 mod sealing;
 mod spans;
 mod state;
@@ -39,9 +38,10 @@ use std::{
 pub use self::call::Load;
 pub(crate) use self::peer::{PeerLoad, PeerSession, Pump};
 pub(crate) use self::rounds::MAX_BYTES as MAX_SUSPENDED_BYTES;
+pub(crate) use self::sealing::derive;
 use self::{
     call::CallTable, concurrency::ConcurrencyLimits, read_cache::ReadCache, rounds::Rounds,
-    sealed_store::SealedStore, sealing::Sealing,
+    sealing::Sealing,
 };
 pub use self::{
     computation::{Computation, Computed, MAX_UNDER_LOCK},
@@ -63,7 +63,6 @@ use crate::{
         asking::AskId,
         server::{CallContext, ListKind, SessionConfig},
     },
-    store::StoreEngine,
 };
 
 /// The reason given for ending the subscriptions of a peer that does not read.
@@ -270,12 +269,14 @@ impl Engine {
         self.sealing.keys().open(purpose, sealed)
     }
 
-    /// Seals what a store keeps with the keys of this server.
-    pub(crate) fn sealed_store(&self, store: Arc<dyn StoreEngine>) -> SealedStore {
-        self.sealing.sealed_store(store)
+    /// Returns the keys with which a store is sealed, and a secret for it that nothing else has.
+    #[cfg(feature = "http")]
+    pub(crate) fn store_keys(&self) -> (key_ring::KeyRing, [u8; 32]) {
+        self.sealing.store_keys()
     }
 
     /// Returns the beginning of all names in a store that servers of this name share.
+    #[cfg(feature = "http")]
     pub(crate) fn scope(&self) -> String {
         self.sealing.keys().scope()
     }
@@ -344,7 +345,7 @@ pub(crate) fn session_config(components: &Components, start: &Start) -> Arc<Sess
         dialects: components.server.dialects.clone(),
         replaced: components.replaced(),
         routed: components.routed(),
-        seed: sealing::derive(&start.seed, "session", 0),
+        seed: derive(&start.seed, "session", 0),
     })
 }
 

@@ -1,13 +1,12 @@
 //! The start of an engine: time, secrets and unique names, which sans-IO code gets as arguments.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
 use super::{
     key_ring::KeyRing,
     request_state::{self, Binding, Opened, Refused, RoundId, Sealed},
-    sealed_store::SealedStore,
     test_mode::TestMode,
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal, store::StoreEngine};
@@ -82,9 +81,10 @@ impl Sealing {
         self.keys.seal(purpose, &nonce, text)
     }
 
-    /// Seals what a store keeps.
-    pub(crate) fn sealed_store(&self, store: Arc<dyn StoreEngine>) -> SealedStore {
-        SealedStore::new(store, self.keys.clone(), derive(&self.start.seed, "store", 0))
+    /// Returns the keys with which a store is sealed, and a secret for it that nothing else has.
+    #[cfg(feature = "http")]
+    pub(crate) fn store_keys(&self) -> (KeyRing, [u8; 32]) {
+        (self.keys.clone(), derive(&self.start.seed, "store", 0))
     }
 
     /// Returns a number that other processes, and earlier ones, do not have.

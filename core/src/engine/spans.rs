@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Effect, Engine};
 use crate::{
     error::Fault,
-    protocol::{MethodName, Request, Response},
+    protocol::{Method, MethodName, Request, Response},
     session::server::{CallContext, CallTrace},
     wire::{self, Lowered},
 };
@@ -121,9 +121,15 @@ impl SpanSubject {
 }
 
 impl Engine {
-    /// Returns the subject of the span of this request, if the host traces.
+    /// Returns the subject of the span of this request, if the host traces. The handshake and `ping` have none: a client makes them
+    /// for itself, and not for its user.
     pub(super) fn span_start(&self, now: Instant, request: &Request) -> Option<Box<SpanStart>> {
-        let is_on = self.components.server.traces.is_on();
+        let is_own = |method: &MethodName| {
+            [Method::Initialize, Method::Discover, Method::Ping]
+                .iter()
+                .any(|own| *method == MethodName::Standard(*own))
+        };
+        let is_on = self.components.server.traces.is_on() && !is_own(&request.method());
         is_on.then(|| Box::new(SpanStart { subject: SpanSubject::new(request), begun: now }))
     }
 

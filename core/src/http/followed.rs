@@ -124,11 +124,7 @@ impl Endpoint {
                 next: event + 1,
                 stage: Stage::Opening(Box::new(request)),
                 early: Vec::new(),
-                wire: session
-                    .peer
-                    .machine
-                    .agreed()
-                    .unwrap_or(Wire::for_revision(Revision::V2024_11_05)),
+                wire: session.peer.machine.agreed().unwrap_or(Wire::for_revision(Revision::LATEST)),
                 request: None,
                 is_alive: false,
                 until,

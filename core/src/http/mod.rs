@@ -76,7 +76,7 @@ use crate::{
     engine::{
         CallEvent, CallId, Computation, Computed, Delivery, Effect, Engine, HandlerEvent,
         HostReply, Load, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
-        sealed_store::SealedStore, session_config,
+        session_config,
     },
     error::Fault,
     framing::TooLong,
@@ -88,7 +88,7 @@ use crate::{
         asking::Answers,
         server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
     },
-    store::{SharedStore, StoreOperation, StoreReply},
+    store::{StoreOperation, StoreReply},
 };
 
 /// An input of the endpoint.
@@ -411,16 +411,20 @@ impl Endpoint {
     }
 
     /// Returns the store of what outlives the process.
-    pub(crate) fn store(&self) -> Option<&SharedStore> {
+    #[cfg(feature = "http")]
+    pub(crate) fn store(&self) -> Option<&crate::store::SharedStore> {
         self.config.store.as_ref()
     }
 
-    /// Seals what a store keeps with the keys of this server. Returns also the beginning of all names in it.
-    pub(crate) fn sealed_store(&self, store: &SharedStore) -> (SealedStore, String) {
-        (self.engine.sealed_store(Arc::clone(&store.0)), self.engine.scope())
+    /// Returns the keys with which a store is sealed, a secret for it, and the beginning of all names in it.
+    #[cfg(feature = "http")]
+    pub(crate) fn store_keys(&self) -> (crate::engine::key_ring::KeyRing, [u8; 32], String) {
+        let (keys, seed) = self.engine.store_keys();
+        (keys, seed, self.engine.scope())
     }
 
     /// Returns a number that other processes do not have.
+    #[cfg(feature = "http")]
     pub(crate) fn process(&self) -> u64 {
         self.engine.process()
     }

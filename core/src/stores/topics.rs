@@ -67,8 +67,8 @@ impl Topics {
         StoreSubscription::new(End(Arc::downgrade(self), number))
     }
 
-    #[cfg(any(feature = "redis", feature = "sqlite"))]
     /// Returns all topics that somebody listens to.
+    #[cfg(any(test, feature = "redis", feature = "sqlite"))]
     pub(super) fn names(&self) -> BTreeSet<String> {
         let state = self.lock();
         state.subscriptions.values().flat_map(|entry| entry.topics.iter().cloned()).collect()
@@ -93,8 +93,8 @@ impl Topics {
         self.deliver(state);
     }
 
-    #[cfg(any(feature = "redis", feature = "sqlite"))]
     /// Notes that the connection of all subscriptions is broken.
+    #[cfg(any(feature = "redis", feature = "sqlite"))]
     pub(super) fn disconnected(&self) {
         for entry in self.lock().subscriptions.values_mut() {
             entry.is_connected = false;

@@ -69,8 +69,10 @@ def _declared(method: Any, at: int, functions: dict[int, Callable[..., Any]], pl
 class Verifiers(Awaiting):
     """Calls the functions of a program that verify tokens. The native half calls it on threads of its own."""
 
-    def __init__(self, functions: dict[int, Callable[..., Any]], methods: dict[str, Callable[..., Any]]) -> None:
-        super().__init__(methods.values())
+    def __init__(
+        self, functions: dict[int, Callable[..., Any]], methods: dict[str, Callable[..., Any]] | None = None
+    ) -> None:
+        super().__init__((methods or {}).values())
         self._functions = functions
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:

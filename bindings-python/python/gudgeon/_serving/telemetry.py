@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .serve import METRICS
-
 # The servers whose metrics are exported.
 _servers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -24,7 +22,7 @@ def export(app: Any) -> None:
     from opentelemetry import metrics
 
     # The providers of the API itself discard everything.
-    if type(metrics.get_meter_provider()).__module__.startswith(METRICS):
+    if type(metrics.get_meter_provider()).__module__.startswith("opentelemetry.metrics"):
         return
     global _has_instruments
     with _lock:

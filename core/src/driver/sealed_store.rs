@@ -8,8 +8,11 @@ use std::{
     },
 };
 
-use super::{key_ring::KeyRing, sealing::derive};
 use crate::{
+    engine::{
+        derive,
+        key_ring::{KeyRing, NONCE},
+    },
     replier::Replier,
     store::{
         StoreEngine, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
@@ -40,7 +43,7 @@ impl SealedStore {
 
     fn seal(&self, place: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let number = self.sealed.fetch_add(1, Ordering::Relaxed);
-        let mut nonce = [0; super::key_ring::NONCE];
+        let mut nonce = [0; NONCE];
         let length = nonce.len();
         nonce.copy_from_slice(&derive(&self.seed, "nonce of a store", number)[..length]);
         ring(&self.keys).seal(place, &nonce, bytes)
@@ -66,7 +69,7 @@ impl SealedStore {
 }
 
 /// The bytes by which sealing makes a text longer.
-const OVERHEAD: u64 = super::key_ring::NONCE as u64 + 16;
+const OVERHEAD: u64 = NONCE as u64 + 16;
 
 impl StoreEngine for SealedStore {
     fn run(&self, mut operation: StoreOperation, reply: Replier<StoreReply>) {
