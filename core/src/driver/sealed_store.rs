@@ -21,7 +21,7 @@ use crate::{
 
 /// Seals every value, event and message before a store gets it, and opens it on the way back. What is sealed is bound to its key,
 /// log or topic, and to the server that the keys are of.
-pub struct SealedStore {
+pub(super) struct SealedStore {
     engine: Arc<dyn StoreEngine>,
     keys: Arc<RwLock<KeyRing>>,
     seed: [u8; 32],
@@ -30,13 +30,13 @@ pub struct SealedStore {
 
 impl SealedStore {
     /// Seals what a store gets with these keys. `seed` is secret random bytes that nothing else has, neither another process.
-    pub fn new(engine: Arc<dyn StoreEngine>, keys: KeyRing, seed: [u8; 32]) -> Self {
+    pub(super) fn new(engine: Arc<dyn StoreEngine>, keys: KeyRing, seed: [u8; 32]) -> Self {
         let keys = Arc::new(RwLock::new(keys));
         Self { engine, keys, seed, sealed: AtomicU64::new(0) }
     }
 
     /// Replaces the keys. The first seals from now on, and all of them open.
-    pub fn set_keys(&self, keys: &[Vec<u8>]) {
+    pub(super) fn set_keys(&self, keys: &[Vec<u8>]) {
         let mut ring = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         *ring = ring.with_keys(keys);
     }

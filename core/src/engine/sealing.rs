@@ -9,7 +9,7 @@ use super::{
     request_state::{self, Binding, Opened, Refused, RoundId, Sealed},
     test_mode::TestMode,
 };
-use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal, store::StoreEngine};
+use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
 /// The start of a service: what sans-IO code can't read by itself.
 #[derive(Clone, Copy, Debug)]

@@ -124,12 +124,12 @@ impl Engine {
     /// Returns the subject of the span of this request, if the host traces. The handshake and `ping` have none: a client makes them
     /// for itself, and not for its user.
     pub(super) fn span_start(&self, now: Instant, request: &Request) -> Option<Box<SpanStart>> {
-        let is_own = |method: &MethodName| {
+        let is_for_client = |method: &MethodName| {
             [Method::Initialize, Method::Discover, Method::Ping]
                 .iter()
                 .any(|own| *method == MethodName::Standard(*own))
         };
-        let is_on = self.components.server.traces.is_on() && !is_own(&request.method());
+        let is_on = self.components.server.traces.is_on() && !is_for_client(&request.method());
         is_on.then(|| Box::new(SpanStart { subject: SpanSubject::new(request), begun: now }))
     }
 
