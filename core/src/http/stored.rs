@@ -26,7 +26,7 @@ const ENDED_BYTES: u64 = 128;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StoreTicket(pub u64);
 
-/// What waits for the reply to an operation.
+/// The continuation that waits for the reply to an operation.
 #[derive(Debug)]
 pub(super) enum Awaiting {
     /// The list of the sessions that clients ended.

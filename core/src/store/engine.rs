@@ -1,4 +1,4 @@
-//! What carries out the operations of a store.
+//! The interface of whatever carries out the operations of a store.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a process starts at first use.
+//! Tasks and threads that a process starts at first use.
 
 use std::{
     process,

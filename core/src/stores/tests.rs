@@ -1,4 +1,4 @@
-//! What the tests of stores have in common.
+//! The parts that the tests of stores have in common.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 

@@ -433,6 +433,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[allow(clippy::too_many_lines, reason = "it is a table of rules")]
     async fn a_store_that_does_not_keep_a_rule_is_found() {
         let put = |memory: &mut Memory, mut operation, change: fn(&mut Duration, &mut Expect)| {
             if let StoreOperation::Put { ttl, expect, .. } = &mut operation {

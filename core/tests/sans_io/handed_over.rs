@@ -56,7 +56,7 @@ impl Processes {
 
     /// Calls a tool in process 0, whose handler asks and waits. Returns the state for the answer.
     fn asked(&mut self, tool: &str) -> String {
-        let exchange = self.at(0, |process| call(process, tool, json!({})));
+        let exchange = self.at(0, |process| call(process, tool, &json!({})));
         self.ask(0, exchange, "sure")
     }
 
@@ -77,12 +77,12 @@ impl Processes {
 
     /// Sends the answer to a process.
     fn answer(&mut self, process: usize, tool: &str, state: &str) -> u64 {
-        self.bring(process, tool, state, json!({"sure": yes()}))
+        self.bring(process, tool, state, &json!({"sure": yes()}))
     }
 
-    fn bring(&mut self, process: usize, tool: &str, state: &str, answers: Value) -> u64 {
+    fn bring(&mut self, process: usize, tool: &str, state: &str, answers: &Value) -> u64 {
         let rest = json!({"requestState": state, "inputResponses": answers});
-        self.at(process, |process| call(process, tool, rest))
+        self.at(process, |process| call(process, tool, &rest))
     }
 
     fn finish(&mut self, process: usize) {
@@ -115,7 +115,7 @@ fn process(number: u8) -> Visitor {
     visitor
 }
 
-fn call(process: &mut Visitor, tool: &str, rest: Value) -> u64 {
+fn call(process: &mut Visitor, tool: &str, rest: &Value) -> u64 {
     let mut params = json!({"name": tool, "arguments": {}, "_meta": {
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
         "progressToken": "p",
@@ -136,7 +136,7 @@ fn an_answer_goes_to_the_handler_that_waits_wherever_it_comes() {
         assert_eq!((processes.runs(1), processes.runs(2)), (0, 0), "it runs once");
         // It asks once more, and the answer comes to another process.
         let state = processes.ask(2, exchange, "again");
-        let exchange = processes.bring(1, tool, &state, json!({"again": yes()}));
+        let exchange = processes.bring(1, tool, &state, &json!({"again": yes()}));
         processes.finish(0);
         let reply = processes.reply(1, exchange);
         assert_eq!(reply["result"]["content"][0]["text"], "deleted", "{reply}");

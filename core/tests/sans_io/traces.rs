@@ -26,7 +26,7 @@ fn context(traceparent: &str) -> TraceContext {
 }
 
 /// Calls a tool, and returns the trace context of its handler.
-fn trace_of(meta: Value, headers: &[(&str, &str)], active: Option<&str>) -> CallTrace {
+fn trace_of(meta: &Value, headers: &[(&str, &str)], active: Option<&str>) -> CallTrace {
     let mut visitor = visitor();
     visitor.ambient = active.map(context);
     let call = json!({"name": "wait", "_meta": meta});
@@ -41,18 +41,19 @@ fn trace_of(meta: Value, headers: &[(&str, &str)], active: Option<&str>) -> Call
 #[test]
 fn meta_counts_before_the_host_and_the_host_before_the_headers() {
     let headers = [("traceparent", HEADER), ("tracestate", "a=1"), ("baggage", "user=ada")];
-    let of_meta = trace_of(json!({"traceparent": META, "tracestate": "b=2"}), &headers, Some(HOST));
+    let of_meta =
+        trace_of(&json!({"traceparent": META, "tracestate": "b=2"}), &headers, Some(HOST));
     assert_eq!(of_meta.parent.traceparent.as_deref(), Some(META));
     assert_eq!(of_meta.parent.tracestate.as_deref(), Some("b=2"));
     assert_eq!(of_meta.parent.baggage.as_deref(), Some("user=ada"));
     assert_eq!(of_meta.link.as_deref(), Some(HOST));
-    let of_host = trace_of(json!({}), &headers, Some(HOST));
+    let of_host = trace_of(&json!({}), &headers, Some(HOST));
     assert_eq!((of_host.parent.traceparent.as_deref(), of_host.link), (Some(HOST), None));
     assert_eq!(of_host.parent.tracestate, None, "it belongs to another parent");
-    let of_headers = trace_of(json!({}), &headers, None);
+    let of_headers = trace_of(&json!({}), &headers, None);
     assert_eq!(of_headers.parent.traceparent.as_deref(), Some(HEADER));
     assert_eq!(of_headers.parent.tracestate.as_deref(), Some("a=1"));
-    let of_nobody = trace_of(json!({"traceparent": "no"}), &[("traceparent", "no")], None);
+    let of_nobody = trace_of(&json!({"traceparent": "no"}), &[("traceparent", "no")], None);
     assert_eq!(of_nobody, CallTrace::default());
 }
 

@@ -40,7 +40,7 @@ pub(super) fn publish(
     Ok(StoreReply::Published)
 }
 
-/// What this process has seen of the messages.
+/// The messages that this process has seen.
 #[derive(Default)]
 pub(super) struct Messages {
     /// The number of the last message; `None` if nobody listened.
