@@ -95,6 +95,10 @@ use self::{
 #[doc(hidden)]
 pub use self::{handler::Erased, registry::Registered, state::States};
 pub use crate::metrics::{Bucket, Metric, Sample, SampleValue};
+#[cfg(feature = "redis")]
+pub use crate::stores::RedisStore;
+#[cfg(feature = "sqlite")]
+pub use crate::stores::SqliteStore;
 use crate::{
     error::Error,
     protocol::Implementation,
@@ -106,10 +110,6 @@ pub use crate::{
     transport::{http::server::AnswerBody, listen::Listening},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
-#[cfg(feature = "redis")]
-pub use crate::stores::RedisStore;
-#[cfg(feature = "sqlite")]
-pub use crate::stores::SqliteStore;
 pub use crate::{
     store::{Expect, StoreEvent, StoreListener, StoreSubscription},
     stores::{MemoryStore, Store},
