@@ -1,6 +1,7 @@
 """Checks what the core depends on with each feature, that it compiles without warnings, and the tests of rare features.
 
-Without `http` there is no hyper, without `tls` no rustls, without `keyring` no D-Bus, without `redis` and `sqlite` no databases. An address that needs a missing
+Without `http` there is no hyper, without `tls` no rustls, without `keyring` no D-Bus, without `redis` and `sqlite` no
+databases. An address that needs a missing
 feature is an error that names the feature. The tests of `keyring`, which no other stage runs, run here.
 """
 

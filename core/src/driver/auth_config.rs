@@ -1,6 +1,7 @@
 //! The configuration of the authentication, with the keys that are in files.
 
 use std::{
+    io,
     path::{Path, PathBuf, absolute},
     sync::Arc,
 };
@@ -49,8 +50,19 @@ pub(super) fn watch(server: &Arc<AuthServer>, files: &[(usize, PathBuf)]) {
 }
 
 fn read_api_keys(file: &Path) -> Result<KeysOfOwners, Error> {
-    let text = small_file::read(file).map_err(|error| unusable(file, &error.to_string()))?;
+    let text = small_file::read(file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => missing(),
+        _ => unusable(file, &error.to_string()),
+    })?;
     api_keys::parse(&text).map_err(|problem| unusable(file, &problem))
+}
+
+/// A key that is given where a path is expected must not get into a log.
+fn missing() -> Error {
+    Error::misuse(
+        "auth: the file of keys does not exist; its path is not shown, because it may be a key",
+    )
+    .with_hint("give the path of a file, or the keys with their owners")
 }
 
 fn unusable(file: &Path, problem: &str) -> Error {

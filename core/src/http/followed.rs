@@ -36,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_FOLLOWED: usize = 10_000;
 /// The maximum number of events of one stream that wait for those that precede them.
 const MAX_EARLY: usize = 256;
+/// The maximum number of events that a client may have seen and the store may not have.
+const MAX_UNSTORED: u64 = 256;
 const GONE: &str = "the process that handled this request is gone, and with it the result; whether the request took effect is unknown";
 const AWAY: &str = "the store with the events of this stream does not answer: try again later";
 
@@ -148,9 +150,9 @@ impl Endpoint {
         let later: Vec<_> = events.iter().filter(|event| event.number > before).collect();
         match std::mem::replace(&mut followed.stage, Stage::Open) {
             Stage::Opening(request) => {
-                // An event that was sent may have come to the client before the store could have it.
+                // Events that were sent may have come to the client before the store could have them.
                 let last = events.last().map(|event| event.number);
-                let is_known = last.is_some_and(|last| last + 1 >= before)
+                let is_known = last.is_some_and(|last| before.saturating_sub(last) <= MAX_UNSTORED)
                     && later.first().is_none_or(|event| event.number == followed.next);
                 if is_standalone(followed.stream) {
                     return self.replace_standalone(now, *request, &followed, is_known, events);

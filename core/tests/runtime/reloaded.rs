@@ -88,7 +88,7 @@ fn a_file_of_api_keys_that_can_not_be_used_is_an_error() {
     let folder = Folder::new("no-api-keys");
     folder.replace("keys.json", r#"{"s3cret": 7}"#);
     for (file, problem) in
-        [("keys.json", "owner of key 1"), ("none.json", "none.json can't be used")]
+        [("keys.json", "owner of key 1"), ("s3cret", "the file of keys does not exist")]
     {
         let keys = ApiKeys { keys: Vec::new(), header: None, file: Some(folder.at(file)) };
         // An option that can't be used is a mistake in the program.

@@ -233,7 +233,8 @@ fn an_event_that_came_before_the_store_had_it_is_known() {
     let (session, exchange, event) = replicas.call();
     replicas.is_away = true;
     replicas.report(1, 2.0);
-    let (unstored, _) = replicas.get_mut(1).reply(exchange).events()[1].clone();
+    replicas.report(1, 3.0);
+    let (unstored, _) = replicas.get_mut(1).reply(exchange).events()[2].clone();
     replicas.is_away = false;
     replicas.kill(1);
     let resumed = replicas.at(2, |process| process.get(&session, &unstored));
