@@ -139,15 +139,15 @@ class Call:
         """
         The session id; HTTP only.
         """
-    @property
-    def state(self, /) -> dict:
-        """
-        A dictionary with the lifetime of this call.
-        """
     def span(self, /, method: str, name: str | None) -> tuple[str, dict, dict, str | None]:
         """
         Returns the span of the request for this method, of the tool or prompt `name`: its name, its attributes, the values that
         propagators read, and the `traceparent` of a span to link.
+        """
+    @property
+    def state(self, /) -> dict:
+        """
+        A dictionary with the lifetime of this call.
         """
     def step_before(self, /, key: str) -> bytes | None:
         """
@@ -769,6 +769,12 @@ class Server:
         `verify(method, token, request)`, which returns the kind of the reply and its data. Needs the store before, if there is
         one.
         """
+    def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
+    def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
+        """
+        Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
+        `invoke(raw, call)` → a coroutine of the reply; None leaves the answer unchanged.
+        """
     def set_store(self, /, call: Any, methods: SupportsGetItem[int, str]) -> None:
         """
         Sets the store of the program: `call(operation)` returns the reply, both as JSON. `methods` are the names of those that
@@ -777,12 +783,6 @@ class Server:
     def set_store_address(self, /, address: str) -> None:
         """
         Sets the store at an address. Raises `ValueError` if there is none.
-        """
-    def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
-    def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
-        """
-        Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
-        `invoke(raw, call)` → a coroutine of the reply; None leaves the answer unchanged.
         """
     def set_visibility_filter(self, /, invoke: Any) -> None:
         """
