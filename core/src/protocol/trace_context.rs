@@ -1,6 +1,9 @@
 //! The trace context of a request, as W3C Trace Context and W3C Baggage spell it.
 
-use http::HeaderMap;
+use std::sync::LazyLock;
+
+use http::{HeaderMap, HeaderName};
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -51,12 +54,24 @@ impl TraceContext {
         }
         let text = meta.get();
         // Most requests have none.
-        if !text.contains(TRACEPARENT) && !text.contains(BAGGAGE) {
+        if !Self::may_be_in_meta(meta) && !text.contains(BAGGAGE) {
             return Self::default();
         }
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
         let string = |value: Option<&RawValue>| serde_json::from_str(value?.get()).ok();
         Self::new(string(members.traceparent), string(members.tracestate), string(members.baggage))
+    }
+
+    /// Returns whether a request's `_meta` may have a `traceparent`.
+    pub(crate) fn may_be_in_meta(meta: &RawValue) -> bool {
+        static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TRACEPARENT));
+        let text = meta.get();
+        text.len() > TRACEPARENT_LENGTH && NAME.find(text.as_bytes()).is_some()
+    }
+
+    /// Returns whether an HTTP request has a `traceparent`.
+    pub(crate) fn is_in_headers(headers: &HeaderMap) -> bool {
+        headers.contains_key(const { HeaderName::from_static(TRACEPARENT) })
     }
 
     /// Reads the headers of an HTTP request. Several lines of a list are one list; several `traceparent` are none.

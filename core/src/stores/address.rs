@@ -34,7 +34,7 @@ pub fn open(address: &str) -> Result<Arc<dyn StoreEngine>, Error> {
 enum Kind<'a> {
     Memory,
     Redis,
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "this build has no SQLite"))]
+    #[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "this build has no SQLite"))]
     Sqlite(&'a str),
 }
 

@@ -100,7 +100,13 @@ impl CallContext {
 
     /// Returns the ids of the trace and of the span that caused the call.
     pub(crate) fn trace_ids(&self) -> Option<TraceIds> {
-        self.trace().parent.ids()
+        let is_in_meta = || self.meta.as_deref().is_some_and(TraceContext::may_be_in_meta);
+        let is_in_http = |http: &Arc<HttpFacts>| {
+            http.ambient.is_some() || TraceContext::is_in_headers(&http.headers)
+        };
+        // Most requests have none, and each one is asked.
+        let may_have_one = self.http.as_ref().is_some_and(is_in_http) || is_in_meta();
+        may_have_one.then(|| self.trace().parent.ids())?
     }
 
     /// Returns the facts of the call for the log.
