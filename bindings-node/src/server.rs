@@ -87,7 +87,7 @@ impl NativeServer {
         call: Function<'_, NativeStoreCall, ()>,
         methods: Vec<String>,
     ) -> napi::Result<()> {
-        let _ = self.store.set(HostStore::of(Arc::new(NodeStore::new(&call)?), methods));
+        let _ = self.store.set(HostStore::from_object(Arc::new(NodeStore::new(&call)?), methods));
         Ok(())
     }
 

@@ -105,7 +105,7 @@ impl NativeServer {
     /// the object has.
     fn set_store(&self, call: Py<PyAny>, methods: Vec<String>) {
         let object = Arc::new(PythonStore::new(call));
-        let store = HostStore::of(Arc::clone(&object) as Arc<_>, methods);
+        let store = HostStore::from_object(Arc::clone(&object) as Arc<_>, methods);
         let _ = self.store.set((store, Some(object)));
     }
 

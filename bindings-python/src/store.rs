@@ -69,7 +69,7 @@ impl fmt::Debug for PythonStore {
 #[pyfunction]
 pub(crate) fn check_store(py: Python<'_>, call: Py<PyAny>, methods: Vec<String>) -> PyResult<()> {
     let (runtime, object) = (runtime()?, Arc::new(PythonStore::new(call)));
-    let store = HostStore::of(object, methods);
+    let store = HostStore::from_object(object, methods);
     py.detach(|| runtime.block_on(testing::check_engine(store.engine())))
         .map_err(|error| PyAssertionError::new_err(error.to_string()))
 }

@@ -28,7 +28,7 @@ impl HostStore {
 
     /// Makes the store of an object. `methods` are the names of those that it has; what it lacks is made of `get`, `put` and
     /// `take`, which every object has.
-    pub fn of(object: Arc<dyn StoreEngine>, methods: Vec<String>) -> Self {
+    pub fn from_object(object: Arc<dyn StoreEngine>, methods: Vec<String>) -> Self {
         Self(Arc::new(Object { engine: object, methods }))
     }
 

@@ -85,7 +85,7 @@ impl StoreEngine for SealedStore {
         let keys = Arc::clone(&self.keys);
         let open = move |event| {
             listener(match event {
-                // Whoever can't read a message has to read everything.
+                // A message that can't be read may have told anything.
                 StoreEvent::Message { topic, message } => ring(&keys)
                     .open(&of_topic(&topic), &message)
                     .map_or(StoreEvent::Lost, |message| StoreEvent::Message { topic, message }),

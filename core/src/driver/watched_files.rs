@@ -83,7 +83,7 @@ fn run() {
 impl Files {
     /// Reads the files again if one has changed. Returns `None` once the owner has gone.
     fn look(mut self) -> Option<Self> {
-        let found: Vec<_> = self.paths.iter().map(|path| Stamp::of(path)).collect();
+        let found: Vec<_> = self.paths.iter().map(|path| Stamp::read(path)).collect();
         let changed = found != self.seen;
         let is_first = self.seen.is_empty();
         if changed {
@@ -99,7 +99,7 @@ impl Files {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let about = fs::metadata(path).ok()?;
         #[cfg(unix)]
         let number = std::os::unix::fs::MetadataExt::ino(&about);

@@ -2,7 +2,10 @@
 //! Multi Round-Trip Requests). A process that is gone, or whose handler is, does not take them: the handler is replayed here then,
 //! unless it forbids that.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::{HeaderMap, StatusCode};
 use rustc_hash::FxHashMap;
@@ -10,11 +13,13 @@ use rustc_hash::FxHashMap;
 use super::{
     Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
     PeerId, PeerSession, Reader,
+    logging::Reason,
     process_message::{ProcessMessage, Sender},
     reply,
     requests::HttpRequest,
     session,
     shared_exchange::{SharedPart, SharedRequest},
+    streams::exchange,
 };
 use crate::{
     framing::sse,
@@ -117,7 +122,7 @@ impl Endpoint {
             (Accepts::from_headers(&facts.headers), frame.request_id().cloned());
         let id = ExchangeId(u64::MAX - self.handed_over.last);
         let mut machine =
-            ServerSession::for_exchange(std::sync::Arc::clone(&self.session), mcp_headers.clone());
+            ServerSession::for_exchange(Arc::clone(&self.session), mcp_headers.clone());
         machine.handle(session::Input::Parsed(frame));
         let is_here = machine
             .continued()
@@ -260,7 +265,7 @@ impl Endpoint {
     }
 
     /// Ends the requests that no process has taken yet, because the server stops.
-    pub(super) fn end_offers(&mut self, reason: &super::logging::Reason) {
+    pub(super) fn end_offers(&mut self, reason: &Reason) {
         let is_offered = |given: &Given| matches!(given.stage, Stage::Offered(..));
         let given = self.handed_over.given.extract_if(|_, given| is_offered(given));
         let offered: Vec<_> = given.collect();
@@ -282,18 +287,12 @@ impl Endpoint {
 
     /// Keeps what is needed to pass the answer of another process on.
     fn await_parts(&mut self, now: Instant, request: HttpRequest) {
-        let HttpRequest { exchange: id, cors, request_id, metadata, expires, .. } = request;
+        let id = request.exchange;
         let exchange = Exchange {
-            owner: ExchangeOwner::HandedOver,
             // The other process keeps the stream alive.
             accepts: Accepts { json: true, stream: false },
             is_streaming: false,
-            quiet_since: now,
-            is_lagging: false,
-            expires,
-            cors,
-            request_id,
-            metadata,
+            ..exchange(now, request, ExchangeOwner::HandedOver)
         };
         self.exchanges.insert(id, exchange);
     }

@@ -15,19 +15,19 @@ pub(super) fn are_wanted() -> bool {
 /// Returns the span around the handler of a call.
 pub(super) fn of_handler(subject: &SpanSubject, context: &CallContext) -> Span {
     let SpanSubject { method, name, uri } = subject;
-    of(&SpanDescription::new(method.as_str(), name.as_deref(), uri.as_deref(), context))
+    span(&SpanDescription::new(method.as_str(), name.as_deref(), uri.as_deref(), context))
 }
 
 /// Makes the span of a request that was answered without a handler.
 pub(super) fn record(request: &AnsweredRequest) {
-    let span = of(&request.span());
+    let span = span(&request.span());
     if let Some(error) = &request.error {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", &*error.message);
     }
 }
 
-fn of(description: &SpanDescription) -> Span {
+fn span(description: &SpanDescription) -> Span {
     let SpanDescription { title, attributes, trace } = description;
     let ids = trace.parent.ids();
     let span = tracing::info_span!(

@@ -11,13 +11,13 @@ pub const ADDRESSES: &str =
 
 /// Returns `true` if a text begins as the address of a store does.
 pub fn is_address(address: &str) -> bool {
-    Kind::of(address).is_some()
+    Kind::parse(address).is_some()
 }
 
 /// Opens the store at an address. Errors if there is none, with a reason that does not show the address, because it may have a
 /// password.
 pub fn open(address: &str) -> Result<Arc<dyn StoreEngine>, Error> {
-    match Kind::of(address) {
+    match Kind::parse(address) {
         Some(Kind::Memory) => Ok(Arc::new(MemoryStore::default())),
         #[cfg(feature = "redis")]
         Some(Kind::Redis) => Ok(Arc::new(super::RedisStore::connect(address)?)),
@@ -39,7 +39,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Kind<'a> {
-    fn of(address: &'a str) -> Option<Self> {
+    fn parse(address: &'a str) -> Option<Self> {
         if address == "memory" {
             return Some(Self::Memory);
         }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_address_names_a_store() {
-        let path = |address| match Kind::of(address) {
+        let path = |address| match Kind::parse(address) {
             Some(Kind::Sqlite(path)) => path.to_owned(),
             _ => panic!("{address}"),
         };

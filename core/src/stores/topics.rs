@@ -147,7 +147,7 @@ impl Topics {
             state = self.lock();
         }
         state.is_delivering = false;
-        // Whoever locks next may deliver, so this must not say so again.
+        // The thread that takes the lock next may deliver, so this must not say so again.
         std::mem::forget(delivering);
     }
 

@@ -387,7 +387,7 @@ async fn a_drain_ends_connections_and_loses_no_request() {
         peer.connection.await.unwrap().unwrap();
     }
     assert!(begun.elapsed() < DELAY, "{:?}", begun.elapsed());
-    // Whoever connects now is served once more.
+    // A client that connects now is served once more.
     let mut fresh = Peer::new(&listening).await;
     assert_eq!(fresh.call("slow", 4).await.0, 200);
     fresh.connection.await.unwrap().unwrap();

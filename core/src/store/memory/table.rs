@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Entries by name. The bytes of an entry are counted by whoever inserts it.
+/// Entries by name. The caller of `insert` counts the bytes of an entry.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     entries: HashMap<Arc<str>, Entry<T>>,

@@ -42,7 +42,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn of(reason: &str) -> Self {
+    pub(super) fn new(reason: &str) -> Self {
         Self { reason: reason.into(), is_fatal: false }
     }
 
@@ -94,17 +94,17 @@ fn create(path: &Path) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::of("its folder does not exist; create it first"),
+        io::ErrorKind::NotFound => Failure::new("its folder does not exist; create it first"),
         io::ErrorKind::PermissionDenied => {
-            Failure::of("the file can't be written; the user of this process needs the permission")
+            Failure::new("the file can't be written; the user of this process needs the permission")
         }
-        io::ErrorKind::IsADirectory => Failure::of("this is a folder, and not the path of a file"),
-        _ => Failure::of(&error.to_string()),
+        io::ErrorKind::IsADirectory => Failure::new("this is a folder, and not the path of a file"),
+        _ => Failure::new(&error.to_string()),
     };
     let metadata = options.open(path).and_then(|file| file.metadata()).map_err(failed)?;
     // The superuser may write it, but did not make it so.
     if metadata.permissions().readonly() {
-        return Err(Failure::of("the file is read-only; a store needs one that can be written"));
+        return Err(Failure::new("the file is read-only; a store needs one that can be written"));
     }
     Ok(())
 }
@@ -124,12 +124,12 @@ fn set_up(file: Connection) -> Result<Connection, Failure> {
         (APPLICATION, VERSION) => {}
         (APPLICATION | 0, 0) if tables == 0 || application == APPLICATION => {}
         (APPLICATION, _) => {
-            return Err(Failure::of(
+            return Err(Failure::new(
                 "the file was written by a newer version of Gudgeon; upgrade this one, or use another file",
             ));
         }
         _ => {
-            return Err(Failure::of(
+            return Err(Failure::new(
                 "the file is the database of another program; use the path of another, or of none",
             ));
         }

@@ -159,9 +159,9 @@ fn run(path: &Path, deadline: Duration, topics: &Topics, jobs: &Receiver<Job>) {
         let failure = match job {
             Some(Job::Run { operation, reply, begun }) => {
                 let done = match &mut opened {
-                    _ if clock::since(begun) > deadline => Err(Failure::of("it waited too long")),
+                    _ if clock::since(begun) > deadline => Err(Failure::new("it waited too long")),
                     Some(file) => operations::run(file, clock::unix_ms(), operation),
-                    None => Err(Failure::of("the file can't be opened")),
+                    None => Err(Failure::new("the file can't be opened")),
                 };
                 match done {
                     Ok(done) => {

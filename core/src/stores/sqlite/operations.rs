@@ -103,7 +103,7 @@ fn write(
             StoreReply::Released
         }
         StoreOperation::Get { .. } | StoreOperation::Read { .. } => {
-            return Err(Failure::of("an operation that reads can't write"));
+            return Err(Failure::new("an operation that reads can't write"));
         }
     })
 }
