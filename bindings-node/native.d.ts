@@ -489,11 +489,10 @@ export declare class NativeWorkQueue {
    * as they are to be logged.
    */
   requestEvent(slot: number, stage: string, method: string, named: string | undefined | null, text: string | undefined | null, milliseconds: number): string
-  /**
-   * Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named
-   * in contexts.
-   */
-  keepSessionValues(session: number): Array<number>
+  /** Begins to use the values of the session of a call; null if the call has ended. Fails if the store does not answer. */
+  useSession(slot: number): SessionUse | null
+  /** Notes the values of the session as the handler of a call leaves them, a JSON object, for the store. */
+  leftSession(slot: number, values: string): void
   /** Returns the answer to a question that came with the call, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
@@ -619,4 +618,15 @@ export interface NativeTrace {
 export interface Rejected {
   code?: number
   message: string
+}
+
+/** The use of a session's values by a call. */
+export interface SessionUse {
+  /**
+   * Their changes in the store since the last use, as JSON: `[name, value]`, or `[name]` if it was removed. Without a store
+   * undefined.
+   */
+  changes?: string
+  /** The sessions that have ended, among those named in contexts. */
+  ended: Array<number>
 }

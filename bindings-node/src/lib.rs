@@ -27,7 +27,6 @@ mod reply;
 mod schema;
 mod served_components;
 mod server;
-mod session_numbers;
 mod shared;
 mod spans;
 mod store;

@@ -4,14 +4,14 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use gudgeon::{
     bindings::upstreams::UpstreamServing,
-    driver::{EndpointServer, Watchdog, Work},
+    driver::{EndpointServer, SessionTable, Watchdog, Work},
     engine::{HostReply, RunId},
     router::Components,
     session::server::ListKind,
@@ -28,7 +28,6 @@ use crate::{
     large_texts::LargeTexts,
     reply,
     served_components::ServedComponents,
-    session_numbers::SessionNumbers,
 };
 
 /// The maximum size of the batches that wait for the event loop, in bytes, before a stream pauses reading.
@@ -67,7 +66,9 @@ pub(crate) struct Shared {
     pub(crate) upstream_serving: Mutex<Option<UpstreamServing>>,
     io: Mutex<Option<Arc<dyn ServerIo>>>,
     pub(crate) batches: Mutex<Batches>,
-    pub(crate) session_numbers: Mutex<SessionNumbers>,
+    /// The numbers of sessions.
+    pub(crate) sessions: Mutex<SessionTable<u32>>,
+    last_session: AtomicU32,
     wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
     /// The watchdog of the process, if the server owns it.
     watchdog: OnceLock<Watchdog>,
@@ -91,7 +92,8 @@ impl Shared {
             upstream_serving: Mutex::default(),
             io: Mutex::new(Some(io)),
             batches: Mutex::new(batches),
-            session_numbers: Mutex::default(),
+            sessions: Mutex::default(),
+            last_session: AtomicU32::new(0),
             wake: Mutex::new(Some(Box::new(wake))),
             watchdog: OnceLock::new(),
             has_ended: AtomicBool::new(false),
@@ -101,6 +103,11 @@ impl Shared {
     /// `None` after it is closed.
     pub(crate) fn io(&self) -> Option<Arc<dyn ServerIo>> {
         lock(&self.io).clone()
+    }
+
+    /// Returns the number of a new session.
+    pub(crate) fn number_session(&self) -> u32 {
+        self.last_session.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Calls the server and processes the resulting work.

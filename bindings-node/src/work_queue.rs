@@ -13,7 +13,7 @@ use gudgeon::{
     bindings::logs,
     driver::{EndpointServer, Work},
     engine::RunId,
-    protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
+    protocol::{LoggingLevel, Method, Question, Raw, json, json::ObjectWriter},
     session::server::{CallContext, Progress},
 };
 use napi::{Env, JsString};
@@ -27,6 +27,17 @@ use crate::{
     shared::{Shared, lock},
     spans,
 };
+
+/// The use of a session's values by a call.
+#[napi(object)]
+#[derive(Debug)]
+pub struct SessionUse {
+    /// Their changes in the store since the last use, as JSON: `[name, value]`, or `[name]` if it was removed. Without a store
+    /// undefined.
+    pub changes: Option<String>,
+    /// The sessions that have ended, among those named in contexts.
+    pub ended: Vec<u32>,
+}
 
 #[napi]
 #[derive(Debug)]
@@ -114,7 +125,9 @@ impl NativeWorkQueue {
     #[napi(catch_unwind)]
     pub fn facts(&self, slot: f64) -> Option<String> {
         let context = lock(&self.shared.batches).context(integer(slot))?.clone();
-        Some(facts(&context, lock(&self.shared.session_numbers).number(&context.client)))
+        let new = || self.shared.number_session();
+        let session = *lock(&self.shared.sessions).entry(&context.client, new);
+        Some(facts(&context, session))
     }
 
     /// Has spans made of requests that are answered without a handler.
@@ -149,13 +162,39 @@ impl NativeWorkQueue {
         crate::logs::as_json(event).to_string()
     }
 
-    /// Keeps a session in memory, because handlers store values for it. Returns the sessions that have ended, among those named
-    /// in contexts.
+    /// Begins to use the values of the session of a call; null if the call has ended. Fails if the store does not answer.
     #[napi(catch_unwind)]
-    pub fn keep_session_values(&self, session: u32) -> Vec<u32> {
-        let mut sessions = lock(&self.shared.session_numbers);
-        sessions.keep_values(session);
-        sessions.take_ended()
+    pub fn use_session(&self, slot: f64) -> napi::Result<Option<SessionUse>> {
+        let Some(context) = lock(&self.shared.batches).context(integer(slot)).cloned() else {
+            return Ok(None);
+        };
+        let new = || self.shared.number_session();
+        let mut sessions = lock(&self.shared.sessions);
+        let changes = match context.session_values.as_deref() {
+            None => {
+                context.client.keep_values();
+                None
+            }
+            Some(Ok(stored)) => {
+                let (_, changes) = sessions.with_values(&context.client, stored, new);
+                Some(changes_json(&changes))
+            }
+            Some(Err(reason)) => {
+                return Err(napi::Error::from_reason(format!(
+                    "ctx.session can't be read: {reason}"
+                )));
+            }
+        };
+        Ok(Some(SessionUse { changes, ended: sessions.take_ended() }))
+    }
+
+    /// Notes the values of the session as the handler of a call leaves them, a JSON object, for the store.
+    #[napi(catch_unwind)]
+    pub fn left_session(&self, slot: f64, values: String) {
+        self.on_behalf_of(slot, |endpoint, run| {
+            endpoint.left_values(run, &values);
+            Work::default()
+        });
     }
 
     /// Returns the answer to a question that came with the call, as JSON; `params` is JSON.
@@ -312,6 +351,14 @@ impl Drop for NativeWorkQueue {
     fn drop(&mut self) {
         self.shared.close();
     }
+}
+
+fn changes_json(changes: &[(String, Option<Raw>)]) -> String {
+    let entries = changes.iter().map(|(name, value)| match value {
+        Some(value) => json::to_raw(&(name, value)),
+        None => json::to_raw(&[name]),
+    });
+    json::to_raw(&entries.collect::<Vec<_>>()).get().to_owned()
 }
 
 fn facts(context: &CallContext, session: u32) -> String {

@@ -20,7 +20,7 @@ use gudgeon::{
     },
 };
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
     types::{PyBytes, PyDict, PyInt, PyString},
@@ -39,6 +39,9 @@ use crate::{
     spans,
     stream::{DeferredCall, Stream, lock},
 };
+
+/// The values of a session, and their changes as JSON.
+type SessionDict<'py> = (Bound<'py, PyDict>, Vec<(String, Option<Bound<'py, PyBytes>>)>);
 
 /// The context of one call.
 #[pyclass(frozen)]
@@ -337,11 +340,39 @@ impl Call {
         self.run.look(CallContext::has_session)
     }
 
-    /// A dictionary with the lifetime of the session.
-    #[getter]
-    fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        let client = self.run.look(|context| Arc::clone(&context.client));
-        self.stream.sessions.values(py, &client)
+    /// Returns a dictionary with the lifetime of the session, and its changes in the store since the last call: names with values as
+    /// JSON, and with None the names that were removed.
+    fn session<'py>(&self, py: Python<'py>) -> PyResult<SessionDict<'py>> {
+        let read = |context: &CallContext| {
+            (Arc::clone(&context.client), context.session_values.as_deref().cloned())
+        };
+        let (client, stored) = self.run.look(read);
+        let fresh = PyDict::new(py);
+        let new = || fresh.clone().unbind();
+        let mut sessions = lock(&self.stream.sessions);
+        let (values, changes) = match stored {
+            None => {
+                client.keep_values();
+                (sessions.entry(&client, new).clone_ref(py), Vec::new())
+            }
+            Some(Ok(stored)) => {
+                let (values, changes) = sessions.with_values(&client, &stored, new);
+                let values = values.clone_ref(py);
+                self.run.session.get_or_init(|| values.clone_ref(py));
+                (values, changes)
+            }
+            Some(Err(reason)) => {
+                let text = format!("ctx.session can't be read: {reason}");
+                return Err(PyRuntimeError::new_err(text));
+            }
+        };
+        let ended = sessions.take_ended();
+        drop(sessions);
+        // Outside the lock, because that may run Python code.
+        drop(ended);
+        let bytes = |value: Raw| PyBytes::new(py, value.get().as_bytes());
+        let changes = changes.into_iter().map(|(name, value)| (name, value.map(bytes))).collect();
+        Ok((values.into_bound(py), changes))
     }
 
     /// The session id; HTTP only.

@@ -2,7 +2,7 @@
 //! to the handler's questions.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, OnceLock,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
@@ -13,6 +13,7 @@ use gudgeon::{
     server::native_subject,
     session::server::CallContext,
 };
+use pyo3::{prelude::*, types::PyDict};
 
 use crate::{handler::Handler, stream::lock};
 
@@ -36,6 +37,8 @@ pub(crate) struct HandlerRun {
     turn: AtomicU32,
     is_cancelled: AtomicBool,
     has_asked: AtomicBool,
+    /// The values of its session, if the handler has used them and a store has them.
+    pub(crate) session: OnceLock<Py<PyDict>>,
 }
 
 impl HandlerRun {
@@ -61,6 +64,7 @@ impl HandlerRun {
             turn: AtomicU32::new(0),
             is_cancelled: AtomicBool::new(false),
             has_asked: AtomicBool::new(false),
+            session: OnceLock::new(),
         }))
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Hooks {
     pub(crate) unknown_reply_type: Py<PyAny>,
     /// `report(text, error=None, fields=None)`: logs an error, and the exception that it is about.
     pub(crate) report: Py<PyAny>,
+    /// `session_json(values)` → JSON.
+    pub(crate) session_json: Py<PyAny>,
     /// `leave_fork(error)`: ends the process with the status that matches the handler's outcome.
     pub(crate) leave_fork: Py<PyAny>,
 }
@@ -36,6 +38,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             describe: get("describe")?,
             unknown_reply_type: get("unknown_reply_type")?,
             report: log.getattr("report")?.unbind(),
+            session_json: get("session_json")?,
             leave_fork: get("leave_fork")?,
         })
     })

@@ -47,7 +47,6 @@ mod schema;
 mod server;
 mod serving;
 mod serving_limits;
-mod session_values;
 mod spans;
 mod source;
 mod store;

@@ -12,18 +12,19 @@ use std::{
 
 use gudgeon::{
     bindings::upstreams::{UpstreamServing, Upstreams},
-    driver::{Watchdog, Work},
+    driver::{SessionTable, Watchdog, Work},
     engine::{Effect, RunId, Ticket},
     log_events::LogEvent,
     router::Failure,
 };
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyDict};
 use rustc_hash::FxHashMap;
 
 use crate::{
     asking::Waiting,
     asyncio_queue::AsyncioQueue,
-    convert::{Outcome, Thrown},
+    calling,
+    convert::{self, Outcome, Thrown},
     forks,
     handler::{Handler, VisibilityFilter},
     handler_run::HandlerRun,
@@ -32,7 +33,6 @@ use crate::{
     listening::Listener,
     server::NativeServer,
     serving_limits::Limits,
-    session_values::SessionValues,
     source::Source,
     spans,
     waker::Waker,
@@ -71,7 +71,7 @@ pub(crate) struct Stream {
     active_runs: Mutex<FxHashMap<RunId, Arc<HandlerRun>>>,
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
-    pub(crate) sessions: SessionValues,
+    pub(crate) sessions: Mutex<SessionTable<Py<PyDict>>>,
     /// The listener that brings the calls, if the stream has one.
     pub(crate) listener: Mutex<Option<Listener>>,
     /// The watchdog of the process, if the stream owns it.
@@ -207,7 +207,7 @@ impl Stream {
             ended: AtomicBool::new(false),
             active_runs: Mutex::default(),
             waiting: Waiting::default(),
-            sessions: SessionValues::default(),
+            sessions: Mutex::default(),
             listener: Mutex::default(),
             watchdog: OnceLock::new(),
             process: forks::generation(),
@@ -423,10 +423,39 @@ impl Stream {
 
     /// Reports the outcome of a handler that has returned. Other threads run Python while a long reply is converted.
     pub(crate) fn returned(self: &Arc<Self>, py: Python<'_>, run: &HandlerRun, outcome: Outcome) {
+        let outcome = match run.session.get() {
+            None => outcome,
+            Some(values) => self.leave_session(py, run, values, outcome),
+        };
         match outcome.is_long() {
             true => py.detach(|| self.done(run, outcome)),
             false => self.done(run, outcome),
         }
+    }
+
+    /// Notes the values of the session as a handler leaves them, for the store. Returns the failure if they are not JSON.
+    fn leave_session(
+        &self,
+        py: Python<'_>,
+        run: &HandlerRun,
+        values: &Py<PyDict>,
+        outcome: Outcome,
+    ) -> Outcome {
+        let json = || {
+            let json = calling::call(hooks::hooks(py)?.session_json.bind(py), (values,))?;
+            json.extract::<String>()
+        };
+        match json() {
+            Ok(values) => self.server.left_values(run.id, &values),
+            Err(error) if outcome.result.is_ok() => {
+                return convert::outcome(py, Err(error), &run.handler.expose);
+            }
+            Err(error) => {
+                let text = "the values of ctx.session are not stored";
+                hooks::report_exception(py, text, &error.into_value(py).into_any());
+            }
+        }
+        outcome
     }
 
     /// Reports a handler's outcome. The reply is queued, not yet written.

@@ -99,6 +99,11 @@ export class CallContext implements Context {
     return this.call.session(this.facts);
   }
 
+  /** Passes the values of the session on to the store. Throws a TypeError if they have no JSON. */
+  leaveSession(): void {
+    this.call.leaveSession();
+  }
+
   get state(): Map<unknown, unknown> {
     return (this.#made.state ??= new Map());
   }

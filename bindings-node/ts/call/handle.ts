@@ -1,4 +1,5 @@
 import { parseJson } from "../model/big-integers.js";
+import { toJson } from "../model/json.js";
 import type { NativeQuestions, NativeWorkQueue } from "../native.js";
 import type { LogEvent } from "../model/logging.js";
 import { principalFromJson, type PrincipalJson } from "../model/principal.js";
@@ -34,8 +35,8 @@ export interface SharedByCalls {
   noteQuestion(slot: number): void;
   /** Waits until the peer has read enough of the output. */
   waitForRoom(): Promise<void>;
-  /** Returns the values of a session, which live as long as the session. */
-  session(number: number): Map<string, unknown>;
+  /** Returns the values of the session of a call, which live as long as the session, and whether a store has them. */
+  session(slot: number, number: number): readonly [values: Map<string, unknown>, isStored: boolean];
   /** Returns the principal of the call that came with this request of the host. */
   principalOf(request: number | undefined): Principal | undefined;
   readResource(ctx: Context, uri: string): Promise<ResourceResult>;
@@ -45,6 +46,9 @@ const DONE = Promise.resolve();
 
 /** One call in the native half: what its handler reads, sends and asks. */
 export class CallHandle {
+  /** The values of its session, if the handler has used them and a store has them. */
+  #session: Map<string, unknown> | undefined;
+
   constructor(
     private readonly shared: SharedByCalls,
     private readonly slot: number,
@@ -74,7 +78,17 @@ export class CallHandle {
   }
 
   session({ session }: Facts): Map<string, unknown> {
-    return this.shared.session(session);
+    const [values, isStored] = this.shared.session(this.slot, session);
+    if (isStored) this.#session = values;
+    return values;
+  }
+
+  /** Passes the values of the session, if the handler has used them, on to the store. Throws a TypeError if they have no JSON. */
+  leaveSession(): void {
+    if (this.#session === undefined) return;
+    const values = this.#session;
+    this.#session = undefined;
+    this.shared.workQueue.leftSession(this.slot, toJson(Object.fromEntries(values), "ctx.session"));
   }
 
   /** Resolves when the peer has read enough of the output; likewise `log`. */

@@ -1,4 +1,4 @@
-import { parseMarked } from "../model/big-integers.js";
+import { parseJson, parseMarked } from "../model/big-integers.js";
 import type { NativeWorkQueue } from "../native.js";
 import { toJson } from "../model/json.js";
 import type { KeepAlive } from "../model/keep-alive.js";
@@ -118,13 +118,17 @@ export class CallScheduler implements SharedByCalls {
     while (!this.workQueue.hasRoom()) await sleep(5);
   }
 
-  session(number: number): Map<string, unknown> {
-    const known = this.#sessions.get(number);
-    if (known) return known;
-    for (const ended of this.workQueue.keepSessionValues(number)) this.#sessions.delete(ended);
-    const session = new Map<string, unknown>();
-    this.#sessions.set(number, session);
-    return session;
+  session(slot: number, number: number): readonly [values: Map<string, unknown>, isStored: boolean] {
+    const use = this.workQueue.useSession(slot);
+    for (const ended of use?.ended ?? []) this.#sessions.delete(ended);
+    const values = this.#sessions.get(number) ?? new Map<string, unknown>();
+    this.#sessions.set(number, values);
+    if (use?.changes === undefined) return [values, false];
+    for (const change of parseJson(use.changes) as (readonly [name: string, value?: unknown])[]) {
+      if (change.length === 1) values.delete(change[0]);
+      else values.set(change[0], change[1]);
+    }
+    return [values, true];
   }
 
   principalOf(request: number | undefined): Principal | undefined {
@@ -277,6 +281,7 @@ export class CallScheduler implements SharedByCalls {
   }
 
   #answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
+    ctx.leaveSession();
     if (plan.kind === "notification") return this.#replies.add(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
     if (questions) return this.#replies.add(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
@@ -285,6 +290,11 @@ export class CallScheduler implements SharedByCalls {
   }
 
   #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
+    try {
+      ctx.leaveSession();
+    } catch (error) {
+      this.#served.logger.error("the values of ctx.session are not stored:", error);
+    }
     if (plan.kind === "notification") {
       this.#served.logger.error("a notification's handler failed:", thrown);
       return this.#replies.add(slot, ReplyKind.nothing, "");

@@ -26,6 +26,12 @@ impl EndpointServer {
         self.handle_event(run, HandlerEvent::Done(outcome))
     }
 
+    /// Notes the values of the session as a running handler leaves them, a JSON object. They are stored when it is done, before its
+    /// reply is sent. Does nothing where the host keeps them.
+    pub fn left_values(&self, run: RunId, values: &str) {
+        self.update(EndpointInput::LeftValues(run, values));
+    }
+
     /// Reports the progress of a running handler.
     pub fn progress(&self, run: RunId, progress: Progress) {
         self.note(run, HandlerEvent::Progress(progress));

@@ -24,6 +24,7 @@ mod pipe;
 #[cfg(feature = "http")]
 mod sealed_store;
 mod sending;
+mod session_table;
 pub mod small_file;
 mod start_gate;
 mod starting;
@@ -52,6 +53,7 @@ pub use lock_waits::lock_waits;
 pub(crate) use native_host::{FIRST_NATIVE_ASK, NativeHost};
 pub use pipe::ReadBuffer;
 pub use sending::{Outbox, Unread};
+pub use session_table::SessionTable;
 pub use state_keys::{STATE_KEYS, STATE_KEYS_FILE, set_state_keys};
 pub use stream_connection::StreamConnection;
 pub use task::{Boxed, boxed};

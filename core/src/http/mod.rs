@@ -36,6 +36,7 @@ mod routes;
 mod sealed_id;
 mod session_changes;
 mod session_shares;
+mod session_values;
 mod sessions;
 mod shared_exchange;
 mod stored;
@@ -69,7 +70,7 @@ pub use self::{
 };
 use self::{
     expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
-    reply::Accepts, sessions::Sessions, stored::Stored,
+    reply::Accepts, session_values::StoredValues, sessions::Sessions, stored::Stored,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -115,6 +116,8 @@ pub enum EndpointInput<'a> {
     EndOfInput(ConnectionId),
     /// A report of a running handler.
     Handler(RunId, HandlerEvent),
+    /// The values of the session as a handler leaves them, a JSON object: they are stored when its end is reported, which follows.
+    LeftValues(RunId, &'a str),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`EndpointOutput::Compute`].
@@ -216,6 +219,7 @@ pub struct Endpoint {
     /// `true` if other processes serve the address as well.
     is_shared: bool,
     stored: Stored,
+    values: StoredValues,
     followed: FollowedStreams,
     handed_over: HandedOver,
 }
@@ -281,6 +285,7 @@ impl Endpoint {
             is_closing: false,
             is_shared: false,
             stored: Stored::default(),
+            values: StoredValues::default(),
             followed: FollowedStreams::default(),
             handed_over: HandedOver::default(),
         }
@@ -327,10 +332,14 @@ impl Endpoint {
             EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
                 let is_lagging = event.is_report() && self.is_lagging(handler);
-                if let Some(delivery) = self.engine.handle_event(now, is_lagging, handler, event) {
+                if let Some(event) = self.store_values_first(now, handler, event)
+                    && let Some(delivery) =
+                        self.engine.handle_event(now, is_lagging, handler, event)
+                {
                     self.deliver_event(now, delivery);
                 }
             }
+            EndpointInput::LeftValues(handler, values) => self.note_left_values(handler, values),
             EndpointInput::Host(ticket, reply) => {
                 if let Some(delivery) = self.engine.handle_host(now, ticket, reply) {
                     self.deliver_event(now, delivery);
@@ -371,6 +380,9 @@ impl Endpoint {
                 session::Input::Call(late.key, CallEvent::Answered(late.answer)),
             );
         }
+        if self.stored.is_there() {
+            self.give_session_values(now);
+        }
         self.close_expired();
         self.plan_sweep(now);
     }
@@ -388,7 +400,11 @@ impl Endpoint {
 
     /// Returns the time when [`EndpointInput::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.engine.deadline(), self.next_sweep, self.expiry.next].into_iter().flatten().min()
+        let values = self.values.deadline();
+        [self.engine.deadline(), self.next_sweep, self.expiry.next, values]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Returns the number of requests that are not answered yet, without streams of changes.

@@ -165,6 +165,7 @@ impl Endpoint {
         if let Some(sealed) = sealed {
             self.absent.ended.add(sealed.key);
             self.store_end(sealed.key);
+            self.remove_values(id);
             self.publish(&ProcessMessage::Ended { session: id.to_string() });
         }
         match in_memory {

@@ -14,6 +14,7 @@ use super::{
     ended_sessions::MAX_ENDED,
     sealed_id::{self, LIFETIME, SessionKey},
     session,
+    session_values::ValuesStep,
 };
 use crate::store::{StoreOperation, StoreReply};
 
@@ -35,6 +36,8 @@ pub(super) enum Awaiting {
     Events(ExchangeId),
     /// The changes that a client made to its session.
     Changes(Arc<str>),
+    /// The values of a session.
+    Values(ValuesStep),
 }
 
 /// The operations whose replies are awaited.
@@ -62,16 +65,32 @@ impl Endpoint {
     }
 
     /// Begins an operation whose reply nothing waits for. The driver reports failures.
-    pub(super) fn tell_store(&mut self, operation: StoreOperation) {
+    pub(super) fn tell_store(&mut self, operation: StoreOperation) -> StoreTicket {
         let ticket = StoreTicket(self.stored.next);
         self.stored.next += 1;
         self.outputs.push_back(EndpointOutput::Store(ticket, operation));
+        ticket
     }
 
     /// Begins an operation whose reply something waits for.
-    pub(super) fn ask_store(&mut self, operation: StoreOperation, awaiting: Awaiting) {
-        self.stored.awaiting.insert(StoreTicket(self.stored.next), awaiting);
-        self.tell_store(operation);
+    pub(super) fn ask_store(
+        &mut self,
+        operation: StoreOperation,
+        awaiting: Awaiting,
+    ) -> StoreTicket {
+        let ticket = self.tell_store(operation);
+        self.stored.awaiting.insert(ticket, awaiting);
+        ticket
+    }
+
+    /// Returns whether the reply to an operation has not come.
+    pub(super) fn is_awaited(&self, ticket: StoreTicket) -> bool {
+        self.stored.awaiting.contains_key(&ticket)
+    }
+
+    /// Gives up to wait for a reply. Returns what waited for it, if it has not come.
+    pub(super) fn give_up(&mut self, ticket: StoreTicket) -> Option<Awaiting> {
+        self.stored.awaiting.remove(&ticket)
     }
 
     /// Handles the reply to an operation.
@@ -89,6 +108,7 @@ impl Endpoint {
             }
             Some(Awaiting::Events(exchange)) => self.continue_following(now, exchange, reply),
             Some(Awaiting::Changes(session)) => self.repeat_changes(now, &session, reply),
+            Some(Awaiting::Values(step)) => self.handle_values(now, step, reply),
         }
     }
 

@@ -19,7 +19,11 @@ use tokio::sync::Notify;
 
 use self::asking::Asking;
 use super::{
-    ToolError, connection::Connection, error::log_data, optional_text::OptionalText, run::Runner,
+    ToolError,
+    connection::Connection,
+    error::log_data,
+    optional_text::OptionalText,
+    run::{Runner, lock},
     session::Session,
 };
 use crate::{
@@ -83,6 +87,8 @@ pub(super) struct Call {
     is_cancelled: AtomicBool,
     cancelled: Notify,
     asking: Mutex<Asking>,
+    /// The values of its session, if the handler has used them and a store has them.
+    session: Mutex<Option<Session>>,
 }
 
 impl Context {
@@ -102,6 +108,7 @@ impl Context {
             is_cancelled: AtomicBool::new(false),
             cancelled: Notify::new(),
             asking: Mutex::default(),
+            session: Mutex::default(),
         };
         Self { call: Arc::new(call) }
     }
@@ -133,6 +140,9 @@ impl Context {
     /// of the process. Errors in revision 2026-07-28, which has no sessions: pass a handle to the client that it
     /// returns as an argument, or store values by [`Context::principal`].
     ///
+    /// With [`ServerOptions::store`](super::ServerOptions::store) values of sessions over HTTP are read before the handler starts, and
+    /// stored when it ends, before its reply is sent: at most 256 KiB of JSON for a session. Errors then if the store does not reply.
+    ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
     /// async fn visits(ctx: Context) -> Result<u32, ToolError> {
@@ -153,8 +163,17 @@ impl Context {
                 context.spoken()
             )));
         }
-        let runner = self.call.runner.upgrade();
-        Ok(runner.map(|runner| runner.sessions().values(&context.client)).unwrap_or_default())
+        let Some(runner) = self.call.runner.upgrade() else { return Ok(Session::default()) };
+        let session = runner.sessions().values(&context)?;
+        if context.session_values.is_some() {
+            *lock(&self.call.session) = Some(session.clone());
+        }
+        Ok(session)
+    }
+
+    /// Returns the values of the session that are to be stored, as a JSON object.
+    pub(super) fn take_session(&self) -> Option<String> {
+        lock(&self.call.session).take().map(|session| session.to_json())
     }
 
     /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.

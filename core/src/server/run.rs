@@ -374,6 +374,9 @@ impl Runner {
         let context = lock(&self.under_way).remove(&run);
         if let Some(context) = context {
             context.end();
+            if let Some(values) = context.take_session() {
+                self.connection.left_values(run, &values);
+            }
         }
         self.connection.done(run, outcome)
     }

@@ -2,17 +2,18 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{ToolError, run::lock};
-use crate::{protocol::exact, session::server::ClientIdentity};
-
-/// The number of entries at which those of ended sessions are removed.
-const SWEEP_AT: usize = 64;
+use crate::{
+    driver::SessionTable,
+    protocol::{exact, json},
+    session::server::CallContext,
+};
 
 /// The values of a legacy session, returned by [`Context::session`](super::Context::session). Clones share the
 /// values, which are stored as JSON.
@@ -39,53 +40,42 @@ impl Session {
     pub fn remove(&self, name: &str) -> bool {
         lock(&self.values).remove(name).is_some()
     }
-}
 
-/// The values of all sessions, by client identity, which lives exactly as long as its session.
-#[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<Table>);
-
-#[derive(Debug, Default)]
-struct Table {
-    /// The key is the address of the identity, which stays reserved while the weak reference exists.
-    kept: HashMap<usize, (Weak<ClientIdentity>, Session)>,
-    sweep_at: usize,
-}
-
-impl Sessions {
-    pub(super) fn values(&self, client: &Arc<ClientIdentity>) -> Session {
-        let key = Arc::as_ptr(client).addr();
-        let mut table = lock(&self.0);
-        if let Some((_, session)) = table.kept.get(&key) {
-            return session.clone();
-        }
-        if table.kept.len() >= table.sweep_at.max(SWEEP_AT) {
-            table.kept.retain(|_, (client, _)| client.strong_count() > 0);
-            table.sweep_at = 2 * table.kept.len();
-        }
-        let session = Session::default();
-        client.keep_values();
-        table.kept.insert(key, (Arc::downgrade(client), session.clone()));
-        session
+    /// Returns all values as a JSON object.
+    pub(super) fn to_json(&self) -> String {
+        let mut object = String::new();
+        json::push(&mut object, &*lock(&self.values));
+        object
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+/// The values of all sessions.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<SessionTable<Session>>);
 
-    use super::*;
-
-    #[test]
-    fn what_ended_sessions_kept_goes() {
-        let sessions = Sessions::default();
-        let lives = Arc::new(ClientIdentity::default());
-        sessions.values(&lives).set("a", 1).unwrap();
-        for _ in 0..1_000 {
-            let ends = Arc::new(ClientIdentity::default());
-            assert_eq!(sessions.values(&ends).get::<i32>("a").unwrap(), None);
+impl Sessions {
+    /// Returns the values of the session that a call belongs to. Errors if a store has them and could not be read.
+    pub(super) fn values(&self, context: &CallContext) -> Result<Session, ToolError> {
+        let mut table = lock(&self.0);
+        let stored = match context.session_values.as_deref() {
+            None => {
+                context.client.keep_values();
+                return Ok(table.entry(&context.client, Session::default).clone());
+            }
+            Some(Ok(stored)) => stored,
+            Some(Err(reason)) => {
+                return Err(ToolError::new(format!("ctx.session() can't be read: {reason}")));
+            }
+        };
+        let (session, changes) = table.with_values(&context.client, stored, Session::default);
+        let mut values = lock(&session.values);
+        for (name, value) in changes {
+            match value {
+                Some(value) => values.insert(name, serde_json::from_str(value.get())?),
+                None => values.remove(&name),
+            };
         }
-        assert_eq!(sessions.values(&lives).get("a").unwrap(), Some(1));
-        assert!(lock(&sessions.0).kept.len() <= SWEEP_AT);
+        drop(values);
+        Ok(session.clone())
     }
 }

@@ -3,15 +3,24 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
-    Client, Error, Listening, Resource, Revision, Server, Tool,
+    Client, Context, Error, Listening, Resource, Revision, Server, Tool, ToolError,
     client::{Change, ListKind, Target},
     server::{Expect, MemoryStore, Store},
     store::BoxFuture,
 };
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use crate::support::memory;
 
 const ABOUT: &str = "shelf://about";
+
+async fn visits(ctx: Context) -> Result<u32, ToolError> {
+    let session = ctx.session()?;
+    let visits = session.get::<u32>("visits")?.unwrap_or(0) + 1;
+    session.set("visits", visits)?;
+    Ok(visits)
+}
 
 fn server(store: &Arc<dyn Store>) -> Server {
     Server::new("shelf")
@@ -20,6 +29,7 @@ fn server(store: &Arc<dyn Store>) -> Server {
             options.request_state_keys = vec![vec![7; 32]];
         })
         .tool("add", || async { 1 })
+        .tool("visits", visits)
         .add(Resource::new(ABOUT, || async { Ok("two books") }))
 }
 
@@ -47,6 +57,36 @@ async fn a_change_that_one_server_announces_reaches_the_clients_of_another() {
         other.registry().add(Tool::new("more", || async { 2 })).unwrap();
         assert_eq!(changes.next().await.unwrap().unwrap(), tools, "{revision:?}");
         client.close().await;
+    }
+}
+
+/// Sends a request of 2025-11-25 on a connection of its own. Returns the answer.
+async fn post(listening: &Listening, session: Option<&str>, message: &str) -> String {
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n{session}Content-Length: {}\r\n\r\n{message}",
+        message.len()
+    );
+    let mut stream = memory::connect(listening.url());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_values_of_a_session_are_at_all_servers() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let one = server(&store).listen(memory::HTTP).await.unwrap();
+    let other = server(&store).listen(memory::HTTP).await.unwrap();
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let opened = post(&one, None, initialize).await;
+    let session = opened.split("mcp-session-id: ").nth(1).unwrap().lines().next().unwrap();
+    for (visits, listening) in [&one, &other, &other, &one].into_iter().enumerate() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"visits","arguments":{}}}"#;
+        let answer = post(listening, Some(session), call).await;
+        assert!(answer.contains(&format!(r#""text":"{}""#, visits + 1)), "{answer}");
     }
 }
 

@@ -71,6 +71,7 @@ mod test_mode;
 mod schema_suite;
 mod sealed_sessions;
 mod service;
+mod session_values;
 mod sessionless;
 mod spec_schemas;
 mod stored_sessions;

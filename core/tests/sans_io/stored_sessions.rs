@@ -88,6 +88,7 @@ impl Replicas {
                 let events = self.logs.get(&log).cloned().unwrap_or_default();
                 StoreReply::Events((1..).zip(events).collect())
             }
+            StoreOperation::Get { .. } => StoreReply::Found(None),
             other => panic!("nothing else is stored: {other:?}"),
         }
     }

@@ -51,7 +51,12 @@ export interface Context<L = unknown> {
   readonly server: ServerMembers<L>;
   /** The `value` that the server's `lifespan` returned. */
   readonly lifespan: L;
-  /** Values kept for the lifetime of the legacy session. From 2026-07-28 there are no sessions: reading it throws `NotSupported`. */
+  /**
+   * Values kept for the lifetime of the legacy session. From 2026-07-28 there are no sessions: reading it throws `NotSupported`.
+   *
+   * With a `store`, values of sessions over HTTP are read before the handler starts, and stored when it ends, before its reply is sent:
+   * at most 256 KiB of JSON for a session. Reading it throws if the store does not reply.
+   */
   readonly session: Map<string, unknown>;
   /** Values kept for the lifetime of the call, such as those that middleware passes to the handler. */
   readonly state: Map<unknown, unknown>;

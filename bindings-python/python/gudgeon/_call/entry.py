@@ -116,6 +116,19 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
     return describe_error(error, expose)
 
 
+def session_json(values: dict[str, Any]) -> str:
+    """Returns the values of `ctx.session` as JSON.
+
+    Raises:
+        TypeError: A name is not a string, or a value has no JSON; the text names it.
+        ValueError: A value holds NaN or infinity.
+    """
+    for name in values:
+        if not isinstance(name, str):
+            raise TypeError(f"ctx.session: the name {name!r} is not a string, so it can't be stored")
+    return encode(values, "ctx.session").decode()
+
+
 def unknown_reply_type(reply: Any) -> BaseException:
     """Returns the error for a reply of a type that no plan makes."""
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")

@@ -94,15 +94,32 @@ class Facts(CallContext):
 
     @property
     def session(self) -> MutableMapping[str, Any]:
-        """A mapping that lives as long as the session. Raises NotSupported from 2026-07-28 on: it has no sessions."""
+        """A mapping that lives as long as the session.
+
+        With a `store=` its values must be JSON, at most 256 KiB together: they are read before the handler starts, and stored
+        when it ends, so that the session's next request finds them in every process.
+
+        Raises:
+            NotSupported: From 2026-07-28 on, which has no sessions.
+            RuntimeError: The store does not answer.
+        """
         if not self._call.has_session:
             raise NotSupported(
                 f"revision {self._call.revision} has no sessions, so there is no ctx.session",
                 hint="give the client a handle that it passes as an argument, or keep the data in a store of your own, "
                 "by ctx.principal",
             )
-        kept: MutableMapping[str, Any] = self._call.session
-        return kept
+        values: dict[str, Any]
+        values, changes = self._call.session()
+        if changes:
+            from msgspec.json import decode
+
+            for name, value in changes:
+                if value is None:
+                    values.pop(name, None)
+                else:
+                    values[name] = decode(value)
+        return values
 
     @property
     def state(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ use std::{
 use http::HeaderMap;
 use serde::Deserialize;
 
+use super::session_values::ReadValues;
 use crate::{
     error::Fault,
     log_events::EventFacts,
@@ -60,6 +61,8 @@ pub struct CallContext {
     pub http: Option<Arc<HttpFacts>>,
     /// `true` if arguments must be compared with the HTTP headers that repeat them.
     pub checks_headers: bool,
+    /// The values of the session, if a store has them. Otherwise the host keeps them.
+    pub session_values: Option<Box<ReadValues>>,
 }
 
 impl CallContext {
@@ -78,6 +81,7 @@ impl CallContext {
             remote: None,
             http: None,
             checks_headers: false,
+            session_values: None,
         }
     }
 

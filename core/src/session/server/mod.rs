@@ -15,6 +15,7 @@ mod outgoing;
 mod questions;
 mod requests;
 mod restored;
+mod session_values;
 mod sessionless;
 mod io;
 mod subscriptions;
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub(crate) use self::changes::SessionChange;
+pub(crate) use self::session_values::ValuesByName;
 use self::{
     asked::Asked,
     batch::Batches,
@@ -40,6 +42,7 @@ pub use self::{
     io::{About, CallEvent, Input, MissingScopes, OutgoingFrame, Output, SessionConfig},
     logging::Log,
     questions::{disconnected, handler_finished},
+    session_values::{ReadValues, SessionValues},
 };
 use super::pending::{InboundKey, Pending};
 use crate::{
