@@ -52,12 +52,18 @@ pub fn arguments(words: &[String]) -> Vec<String> {
 pub fn without_named(words: &[String]) -> Vec<String> {
     let mut shown = Vec::with_capacity(words.len());
     let mut hides_next = false;
+    let mut before = "";
     for word in words {
         let hides = std::mem::take(&mut hides_next);
+        let option = std::mem::replace(&mut before, word);
         let is_option = word.starts_with('-');
         shown.push(match word.split_once(['=', ':']) {
             _ if is_reference(word) => word.clone(),
             _ if word.contains("://") => url(word),
+            _ if is_glued_password(word) => format!("{}{HIDDEN}", &word[..2]),
+            Some((user, password)) if takes_user(option) && !is_number(password) => {
+                format!("{}{HIDDEN}", &word[..=user.len()])
+            }
             // Also `Server=a;Password=b`.
             Some((name, value)) if is_secret(word) && !is_reference(value) => {
                 format!("{}{HIDDEN}", &word[..=name.len()])
@@ -71,6 +77,26 @@ pub fn without_named(words: &[String]) -> Vec<String> {
         });
     }
     shown
+}
+
+/// Returns whether a word is the option `-p`, as of mysql and sshpass, or `-u`, as of curl, with its value. `-p8080` is a port. What
+/// has lower-case letters only, such as `-port`, is taken for the name of an option.
+fn is_glued_password(word: &str) -> bool {
+    let value = word.strip_prefix("-p").or_else(|| word.strip_prefix("-u"));
+    let is_word = |value: &str| value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    value.is_some_and(|value| {
+        let name = value.split('=').next().unwrap_or_default();
+        !is_word(name) && !is_number(value) && !is_reference(value)
+    })
+}
+
+/// Returns whether the value of an option is the name of a user, perhaps with a password.
+fn takes_user(option: &str) -> bool {
+    matches!(option, "-u" | "--user")
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns a URL without its user information, its query and its fragment.
@@ -137,6 +163,10 @@ mod tests {
                 "… @scope/Server-2025-of-a-long-name",
             ),
             ("-p 8080 -p package", "-p 8080 -p package"),
+            ("-pS3cret -p8080 -port 80 -prefix=/a", "-p… -p8080 -port 80 -prefix=/a"),
+            ("-u me:s3cret -ume:s3cret --user me:s3cret", "-u me:… -u… --user me:…"),
+            ("-u 1000:1000 -u me -unbuffered", "-u 1000:1000 -u me -unbuffered"),
+            ("-p${PASSWORD}", "-p${PASSWORD}"),
             ("--token ${env:TOKEN}", "--token ${env:TOKEN}"),
             ("--verbose /tmp a=b", "--verbose /tmp a=b"),
             ("postgres://me:s3cret@db/x?password=s3cret", "postgres://…@db/x?…"),

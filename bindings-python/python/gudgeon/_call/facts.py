@@ -96,8 +96,8 @@ class Facts(CallContext):
     def session(self) -> MutableMapping[str, Any]:
         """A mapping that lives as long as the session.
 
-        With a `store=` its values must be JSON, at most 256 KiB together: they are read before the handler starts, and stored
-        when it ends, so that the session's next request finds them in every process.
+        With a `store=` its values must be JSON, at most 256 KiB together: they are read before the handler starts, and
+        stored when it ends, so that the session's next request finds them in every process.
 
         Raises:
             NotSupported: From 2026-07-28 on, which has no sessions.

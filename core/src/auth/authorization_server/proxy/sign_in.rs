@@ -105,7 +105,7 @@ impl OAuthProxy {
                     .open_approved(cookie, issuer)
                     .is_some_and(|approved| approved.id == sign_in.id)
         });
-        let is_own_origin = headers.get(header::ORIGIN).is_none_or(|value| {
+        let is_own_origin = headers.get(header::ORIGIN).is_some_and(|value| {
             let origin = value.to_str().ok().and_then(|text| WebUrl::parse(text).ok());
             origin.is_some_and(|origin| {
                 WebUrl::parse(issuer).is_ok_and(|own| own.has_origin_of(&origin))

@@ -8,6 +8,9 @@ use serde_json::json;
 use self::world::{BACK, ISSUER, PROVIDER, World, field, page_field, provider};
 use super::{super::test_server::AuthFaults, *};
 
+/// The origin of the proxy's pages.
+const OWN: Option<&str> = Some("https://mcp.example.com");
+
 #[test]
 fn a_user_signs_in_and_the_tokens_are_those_of_the_proxy() {
     let mut world = World::new(&json!({ "subject": "ada" }));
@@ -57,32 +60,33 @@ fn only_the_browser_that_was_asked_decides() {
     // A page of another site has the sealed request of its own sign-in, and not the cookie of the user's browser.
     let cookie = world.cookie.clone();
     for (cookie, origin) in [
-        ("", None),
-        ("__Host-gudgeon_sign_in_xxxxxxxx=1", None),
+        ("", OWN),
+        ("__Host-gudgeon_sign_in_xxxxxxxx=1", OWN),
         (&*cookie, Some("https://evil.example")),
         (&*cookie, Some("null")),
+        (&*cookie, None),
     ] {
         let refused = world.decide(&allow, cookie, origin);
         assert_eq!(refused.status, 400, "{cookie} {origin:?}");
         assert!(!refused.headers.contains_key(header::LOCATION));
     }
     let changed = format!("A{}", &sealed[1..]);
-    let refused = world.decide(&[("request", &changed), ("decision", "allow")], &cookie, None);
+    let refused = world.decide(&[("request", &changed), ("decision", "allow")], &cookie, OWN);
     assert_eq!(refused.status, 400);
     let named = world.decide(&allow, &cookie, Some("https://MCP.example.com:443"));
     assert_eq!(named.status, 303);
     let twice = world.decide(
         &allow,
         named.headers[header::SET_COOKIE].to_str().unwrap().split(';').next().unwrap(),
-        None,
+        OWN,
     );
     assert_eq!(twice.status, 303, "a button may be pressed twice");
     world.allow(BACK);
-    let denied = world.decide(&deny, &cookie, Some("https://mcp.example.com"));
+    let denied = world.decide(&deny, &cookie, OWN);
     assert_eq!(field(&denied, "error"), "access_denied");
     assert_eq!((field(&denied, "state"), field(&denied, "iss")), ("st&te".into(), ISSUER.into()));
     world.unix += 601;
-    assert_eq!(world.decide(&allow, &cookie, None).status, 400);
+    assert_eq!(world.decide(&allow, &cookie, OWN).status, 400);
 }
 
 #[test]
@@ -219,7 +223,7 @@ fn a_browser_is_not_sent_on_without_the_users_consent() {
         let pages = [
             world.authorize_with(id, &[("redirect_uri", uri), ("response_type", "none")]),
             world.authorize_with(id, &[("redirect_uri", uri), ("scope", &"a".repeat(4_000))]),
-            world.decide(&[("request", &sealed), ("decision", "deny")], &cookie, None),
+            world.decide(&[("request", &sealed), ("decision", "deny")], &cookie, OWN),
         ];
         for page in pages {
             assert_eq!(page.status, 400, "{uri}");
@@ -245,7 +249,7 @@ fn a_page_does_not_outlive_the_permission_of_its_redirect_url() {
     world.allow("https://other.example/*");
     for decision in ["allow", "deny"] {
         let fields = [("request", &*sealed), ("decision", decision)];
-        assert_is_not_allowed(&world.decide(&fields, &cookie, None));
+        assert_is_not_allowed(&world.decide(&fields, &cookie, OWN));
     }
     let (_, query) = back.split_once('?').unwrap();
     assert_is_not_allowed(&world.get(OAuthEndpoint::Callback, query));
@@ -303,8 +307,8 @@ fn a_provider_without_metadata_is_asked_again_later() {
     let sealed = page_field(&page);
     let allow = [("request", &*sealed), ("decision", "allow")];
     let cookie = world.cookie.clone();
-    assert_eq!(world.decide(&allow, &cookie, None).status, 503);
-    assert_eq!(world.decide(&allow, &cookie, None).status, 303);
+    assert_eq!(world.decide(&allow, &cookie, OWN).status, 503);
+    assert_eq!(world.decide(&allow, &cookie, OWN).status, 303);
     assert_eq!(world.fetched.iter().filter(|url| url.contains(".well-known")).count(), 3);
     // Later, when they are old and the provider is away, they still count.
     let faults = AuthFaults::parse(br#"{"errors":{"metadata":2}}"#).unwrap();
@@ -314,7 +318,7 @@ fn a_provider_without_metadata_is_asked_again_later() {
     let sealed = page_field(&page);
     let cookie = world.cookie.clone();
     let allow = [("request", &*sealed), ("decision", "allow")];
-    assert_eq!(world.decide(&allow, &cookie, None).status, 303);
+    assert_eq!(world.decide(&allow, &cookie, OWN).status, 303);
     assert_eq!(world.fetched.iter().filter(|url| url.contains(".well-known")).count(), 5);
 }
 
