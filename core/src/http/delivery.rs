@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, Reader,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part, Reader, StoreTicket,
     logging::End,
     reply,
     sessions::{Session, is_standalone},
@@ -207,13 +207,17 @@ impl Endpoint {
         is_change: bool,
     ) {
         let event = self.config.event_store.then(|| session.log().append(number, frame));
-        if let Some(event) = &event {
-            self.share_event(session, number, event, Some(frame), is_last);
-        }
+        let stored = event
+            .as_ref()
+            .and_then(|event| self.store_event(now, session, number, event, Some(frame), is_last));
         let mut bytes = Vec::with_capacity(frame.len() + 32);
         sse::event(&mut bytes, event.as_deref(), frame);
-        if let Some(exchange) = session.stream(number).and_then(|stream| stream.exchange) {
-            self.write(now, exchange, bytes, is_change && event.is_none());
+        let Some(exchange) = session.stream(number).and_then(|stream| stream.exchange) else {
+            return;
+        };
+        match stored {
+            Some(_) => self.write_after(now, exchange, stored, bytes),
+            None => self.write(now, exchange, bytes, is_change && event.is_none()),
         }
     }
 
@@ -276,18 +280,22 @@ impl Endpoint {
             stream.request =
                 self.exchanges.get(&id).and_then(|exchange| exchange.request_id.clone());
         }
-        let mut first = Vec::new();
+        let (mut first, mut stored) = (Vec::new(), None);
         if self.config.event_store && primes(session) {
             let event = session.log().prime(number);
             sse::priming(&mut first, &event, retry);
-            self.share_event(session, number, &event, None, false);
+            stored = self.store_event(now, session, number, &event, None, false);
         }
+        let primed = stored.is_some().then(|| std::mem::take(&mut first));
         let headers = named(reply::stream_head(), session);
         if let Some(mut exchange) = self.exchanges.remove(&id) {
             exchange.is_streaming = true;
             exchange.quiet_since = now;
             self.respond(id, &mut exchange, StatusCode::OK, headers, first, true);
             self.exchanges.insert(id, exchange);
+        }
+        if let Some(primed) = primed {
+            self.write_after(now, id, stored, primed);
         }
         true
     }
@@ -372,12 +380,26 @@ impl Endpoint {
     }
 
     pub(super) fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>, is_change: bool) {
+        if !is_change {
+            return self.write_after(now, id, None, bytes);
+        }
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.quiet_since = now;
-            self.outputs.push_back(match is_change {
-                true => EndpointOutput::Change(Reader::Exchange(id), bytes),
-                false => EndpointOutput::Exchange(id, Part::Bytes(bytes)),
-            });
+            self.outputs.push_back(EndpointOutput::Change(Reader::Exchange(id), bytes));
+        }
+    }
+
+    /// Writes once an event is stored.
+    fn write_after(
+        &mut self,
+        now: Instant,
+        id: ExchangeId,
+        event: Option<StoreTicket>,
+        bytes: Vec<u8>,
+    ) {
+        if let Some(exchange) = self.exchanges.get_mut(&id) {
+            exchange.quiet_since = now;
+            self.send_after(id, event, Part::Bytes(bytes));
         }
     }
 
@@ -385,8 +407,7 @@ impl Endpoint {
     pub(super) fn end(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
         if exchange.is_streaming {
-            self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
-            return;
+            return self.send_after(id, None, Part::End);
         }
         let (status, why) = match self.is_closing {
             true => (StatusCode::SERVICE_UNAVAILABLE, "the server stopped before it had an answer"),

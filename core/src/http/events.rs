@@ -88,6 +88,13 @@ impl EventLog {
         ))
     }
 
+    /// Returns the frame of an event, if it is stored.
+    pub(super) fn frame(&self, stream: u64, event: u64) -> Option<&[u8]> {
+        let log = &self.streams[self.position(stream).ok()?];
+        let found = log.events.iter().rev().find(|(number, _)| *number == event);
+        found.map(|(_, frame)| &**frame)
+    }
+
     /// Marks a stream as complete. Its events stay stored while there is room.
     pub(super) fn finish(&mut self, stream: u64) {
         if let Ok(at) = self.position(stream) {

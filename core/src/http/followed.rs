@@ -192,6 +192,12 @@ impl Endpoint {
         }
         let Some(number) = self.sessions.number_of(&session) else { return };
         let Some(mut entry) = self.sessions.take(number) else { return };
+        if is_new {
+            // The other process may have read the store before these were in it.
+            for (.., event) in self.stored.unstored_of(number, stream) {
+                event.is_followed = true;
+            }
+        }
         let before = match entry.stream(stream) {
             Some(own) if is_new && is_standalone(stream) => own.exchange,
             Some(own) if is_new && own.is_streaming => {
@@ -206,6 +212,7 @@ impl Endpoint {
             self.publish(&ProcessMessage::Followed { session, stream });
         }
         if let Some(before) = before {
+            self.unsent.discard(before);
             self.end(before);
         }
         self.sessions.put(entry);

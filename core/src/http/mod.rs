@@ -43,6 +43,7 @@ mod stored;
 mod stored_events;
 mod streams;
 mod sweep;
+mod unsent;
 
 use std::{
     collections::VecDeque,
@@ -71,6 +72,7 @@ pub use self::{
 use self::{
     expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
     reply::Accepts, session_values::StoredValues, sessions::Sessions, stored::Stored,
+    unsent::Unsent,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -220,6 +222,7 @@ pub struct Endpoint {
     is_shared: bool,
     stored: Stored,
     values: StoredValues,
+    unsent: Unsent,
     followed: FollowedStreams,
     handed_over: HandedOver,
 }
@@ -286,6 +289,7 @@ impl Endpoint {
             is_shared: false,
             stored: Stored::default(),
             values: StoredValues::default(),
+            unsent: Unsent::default(),
             followed: FollowedStreams::default(),
             handed_over: HandedOver::default(),
         }

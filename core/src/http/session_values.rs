@@ -114,7 +114,7 @@ impl Endpoint {
             }
         }
         while let Some((end, ticket)) = self.values.waiting.front().copied() {
-            if self.is_awaited(ticket) {
+            if self.stored.awaits(ticket) {
                 if now < end {
                     break;
                 }

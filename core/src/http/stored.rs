@@ -15,6 +15,7 @@ use super::{
     sealed_id::{self, LIFETIME, SessionKey},
     session,
     session_values::ValuesStep,
+    unsent::Unstored,
 };
 use crate::store::{StoreOperation, StoreReply};
 
@@ -24,7 +25,7 @@ const ENDED: &str = "ended-sessions";
 const ENDED_BYTES: u64 = 128;
 
 /// Names an operation on the store, for its reply.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StoreTicket(pub u64);
 
 /// The continuation that waits for the reply to an operation.
@@ -38,6 +39,8 @@ pub(super) enum Awaiting {
     Changes(Arc<str>),
     /// The values of a session.
     Values(ValuesStep),
+    /// An event of a stream, which is sent when it is stored.
+    Event(Unstored),
 }
 
 /// The operations whose replies are awaited.
@@ -53,6 +56,44 @@ impl Stored {
     /// Returns whether there is a store.
     pub(super) fn is_there(&self) -> bool {
         self.is_there
+    }
+
+    /// Returns whether the reply to an operation is awaited.
+    pub(super) fn awaits(&self, ticket: StoreTicket) -> bool {
+        self.awaiting.contains_key(&ticket)
+    }
+
+    /// Returns the events of a stream that are not stored yet, with their numbers.
+    pub(super) fn unstored_of(
+        &mut self,
+        session: u64,
+        stream: u64,
+    ) -> impl Iterator<Item = (u64, StoreTicket, &mut Unstored)> {
+        self.awaiting.iter_mut().filter_map(move |(ticket, awaiting)| {
+            let Awaiting::Event(unstored) = awaiting else { return None };
+            Some((unstored.of(session, stream)?, *ticket, unstored))
+        })
+    }
+
+    /// Takes the events for which there was no reply in time, in the order in which they were sent to the store.
+    pub(super) fn take_late_events(&mut self, now: Instant) -> Vec<Unstored> {
+        let is_late = |_: &StoreTicket, awaiting: &mut Awaiting| matches!(awaiting, Awaiting::Event(unstored) if unstored.until() <= now);
+        let mut late: Vec<_> = self.awaiting.extract_if(is_late).collect();
+        late.sort_unstable_by_key(|(ticket, _)| *ticket);
+        let event = |(_, awaiting)| match awaiting {
+            Awaiting::Event(unstored) => Some(unstored),
+            _ => None,
+        };
+        late.into_iter().filter_map(event).collect()
+    }
+
+    /// Returns the time at which the next event is sent if there is no reply.
+    pub(super) fn next_late_event(&self) -> Option<Instant> {
+        let until = |awaiting: &Awaiting| match awaiting {
+            Awaiting::Event(unstored) => Some(unstored.until()),
+            _ => None,
+        };
+        self.awaiting.values().filter_map(until).min()
     }
 }
 
@@ -83,11 +124,6 @@ impl Endpoint {
         ticket
     }
 
-    /// Returns whether the reply to an operation has not come.
-    pub(super) fn is_awaited(&self, ticket: StoreTicket) -> bool {
-        self.stored.awaiting.contains_key(&ticket)
-    }
-
     /// Gives up to wait for a reply. Returns what waited for it, if it has not come.
     pub(super) fn give_up(&mut self, ticket: StoreTicket) -> Option<Awaiting> {
         self.stored.awaiting.remove(&ticket)
@@ -109,6 +145,8 @@ impl Endpoint {
             Some(Awaiting::Events(exchange)) => self.continue_following(now, exchange, reply),
             Some(Awaiting::Changes(session)) => self.repeat_changes(now, &session, reply),
             Some(Awaiting::Values(step)) => self.handle_values(now, step, reply),
+            // The driver reports a failure. The event is sent nevertheless, because its client waits for it.
+            Some(Awaiting::Event(event)) => self.end_waiting(&event),
         }
     }
 

@@ -1,14 +1,14 @@
 //! The events of the streams of sessions, stored for other processes: a client whose process is gone can resume there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Endpoint, events,
-    process_message::ProcessMessage,
+    Endpoint, StoreTicket, events,
     sessions::{MAX_EVENT_BYTES, MAX_EVENTS, Session},
-    stored,
+    stored::{self, Awaiting},
+    unsent::Unstored,
 };
 use crate::{
     protocol::{Id, Raw, json},
@@ -36,46 +36,46 @@ pub(super) struct StoredEvent {
 }
 
 impl Endpoint {
-    /// Stores an event of a stream, and sends it to the process in which the client goes on with the stream.
-    pub(super) fn share_event(
+    /// Stores an event of a stream, and then sends it to the process in which the client goes on with the stream. Returns the
+    /// operation that must be done before the event is sent; `None` if there is none.
+    pub(super) fn store_event(
         &mut self,
+        now: Instant,
         session: &mut Session,
         stream: u64,
         event: &str,
         frame: Option<&[u8]>,
         is_last: bool,
-    ) {
+    ) -> Option<StoreTicket> {
         if !self.stored.is_there() {
-            return;
+            return None;
         }
-        let Some((log, number)) = log(&session.id, stream).zip(events::number_of(event)) else {
-            return;
-        };
-        let Some(entry) = session.stream(stream) else { return };
+        let (log, number) = log(&session.id, stream).zip(events::number_of(event))?;
+        let in_session = session.number;
+        let entry = session.stream(stream)?;
         let frame = match frame {
             None => None,
             // Every frame is UTF-8, because it is JSON.
             Some(frame) => match std::str::from_utf8(frame) {
                 Ok(text) => Some(json::raw(text.to_owned())),
-                Err(_) => return,
+                Err(_) => return None,
             },
         };
-        let is_followed = entry.is_followed && entry.exchange.is_none();
+        let mut unstored = Unstored::new(now, (in_session, stream), number, is_last);
+        unstored.reader = entry.exchange;
+        unstored.is_followed = entry.is_followed && entry.exchange.is_none();
         let request = entry.request.as_ref().map(|id: &Id| json::raw(id.as_json().to_owned()));
-        let stored = StoredEvent { number, request, frame, is_last };
         let mut event = String::new();
-        json::push(&mut event, &stored);
-        if let (true, Some(frame)) = (is_followed, stored.frame) {
-            let session = session.id.to_string();
-            self.publish(&ProcessMessage::Event { session, stream, event: number, frame, is_last });
-        }
-        self.tell_store(StoreOperation::Append {
+        json::push(&mut event, &StoredEvent { number, request, frame, is_last });
+        let append = StoreOperation::Append {
             log,
             event: event.into_bytes(),
             max_events: MAX_EVENTS as u64,
             max_bytes: MAX_EVENT_BYTES as u64,
             ttl: KEPT,
-        });
+        };
+        self.sweep_at(Some(unstored.until()));
+        Some(self.ask_store(append, Awaiting::Event(unstored)))
     }
 }
 

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use http::{HeaderMap, StatusCode};
+use rustc_hash::FxHashMap;
 
 use super::{
-    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
+    Endpoint, Exchange, ExchangeId, ExchangeOwner, Part, events,
     logging::{End, Reason},
     opening::Found,
     reply,
@@ -108,6 +109,7 @@ impl Endpoint {
 
     /// Handles a client's disconnection. In a session it does not cancel the request.
     pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
+        self.unsent.discard(id);
         if self.stop_following(id) || self.stop_handing_over(id) {
             self.exchanges.remove(&id);
             return;
@@ -220,14 +222,22 @@ impl Endpoint {
                 if was_got {
                     self.log_stream_end(session, End::Complete);
                 }
+                self.unsent.discard(before);
                 self.end(before);
             }
         }
         self.connect(now, request, session, stream);
+        let mut unstored = FxHashMap::default();
+        for (number, ticket, event) in self.stored.unstored_of(session.number, stream) {
+            event.reader = Some(id);
+            event.is_followed = false;
+            unstored.insert(number, ticket);
+        }
         for (event, frame) in missed {
+            let stored = events::number_of(&event).and_then(|event| unstored.get(&event).copied());
             let mut bytes = Vec::with_capacity(frame.len() + 32);
             sse::event(&mut bytes, Some(&event), &frame);
-            self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
+            self.send_after(id, stored, Part::Bytes(bytes));
         }
         if is_over {
             self.log_stream_end(session, End::Complete);

@@ -31,6 +31,7 @@ impl Endpoint {
         if is_due {
             self.next_sweep = None;
             self.keep_alive(now);
+            self.check_unsent(now);
             self.check_followed(now);
             self.check_handed_over(now);
             self.pass_due_ticks(now);
@@ -188,5 +189,7 @@ impl Endpoint {
             self.pass_to_exchange(now, id, session::Input::Closed);
             self.end(id);
         }
+        // The store is not waited for any more.
+        self.send_unsent();
     }
 }

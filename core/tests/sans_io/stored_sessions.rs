@@ -122,11 +122,16 @@ impl Replicas {
 
     /// Reports progress of the call of a process.
     fn report(&mut self, process: usize, amount: f64) {
-        self.at(process, |process| {
-            let progress = Progress { progress: amount, total: None, message: None };
-            let run = process.runs[0].id;
-            process.handle(EndpointInput::Handler(run, HandlerEvent::Progress(progress)));
-        });
+        self.report_only(process, amount);
+        self.settle();
+    }
+
+    /// Reports progress; the store does not reply yet.
+    fn report_only(&mut self, process: usize, amount: f64) {
+        let process = self.get_mut(process);
+        let progress = Progress { progress: amount, total: None, message: None };
+        let run = process.runs[0].id;
+        process.handle(EndpointInput::Handler(run, HandlerEvent::Progress(progress)));
     }
 
     fn finish(&mut self, process: usize) {
@@ -242,6 +247,134 @@ fn an_event_that_came_before_the_store_had_it_is_known() {
     replicas.advance(LONG);
     assert_eq!(replicas.messages(2, resumed)[0]["error"]["code"], -32603);
     assert_ne!(event, unstored);
+}
+
+#[test]
+fn an_event_is_stored_before_its_id_is_sent() {
+    let mut replicas = Replicas::new();
+    let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
+    let exchange = replicas.get_mut(1).call(&session, 7, "wait");
+    replicas.report_only(1, 1.0);
+    let reply = replicas.get_mut(1).reply(exchange);
+    assert!(reply.is_stream() && reply.body.is_empty(), "{reply:?}");
+    replicas.settle();
+    assert_eq!(progress_of(&replicas.messages(1, exchange)), [&json!(1)]);
+    let (event, _) = replicas.get_mut(1).reply(exchange).events()[0].clone();
+    replicas.get_mut(1).finish(Ok(Reply::Text("done".into())));
+    let reply = replicas.get_mut(1).reply(exchange);
+    assert!(reply.messages().len() == 1 && !reply.complete, "{reply:?}");
+    replicas.settle();
+    let reply = replicas.get_mut(1).reply(exchange);
+    assert!(reply.messages().len() == 2 && reply.complete, "{reply:?}");
+    replicas.kill(1);
+    let resumed = replicas.at(2, |process| process.get(&session, &event));
+    assert_eq!(replicas.messages(2, resumed)[0]["result"]["content"][0]["text"], "done");
+}
+
+#[test]
+fn events_keep_their_order_whichever_the_store_has_first() {
+    let mut replicas = Replicas::new();
+    let (_, exchange, _) = replicas.call();
+    for amount in [2.0, 3.0, 4.0] {
+        replicas.report_only(1, amount);
+    }
+    let mut appends = std::mem::take(&mut replicas.get_mut(1).stored);
+    assert_eq!(appends.len(), 3, "none of them waits for another one");
+    let mut told = Vec::new();
+    for at in [1, 0, 0] {
+        let (ticket, operation) = appends.remove(at);
+        let reply = replicas.carry_out(operation);
+        replicas.get_mut(1).handle(EndpointInput::Stored(ticket, reply));
+        told.push(replicas.messages(1, exchange).len());
+    }
+    assert_eq!(told, [1, 3, 4]);
+    let messages = replicas.messages(1, exchange);
+    assert_eq!(progress_of(&messages), [&json!(1), &json!(2), &json!(3), &json!(4)]);
+}
+
+#[test]
+fn a_store_that_never_replies_delays_events_and_loses_none() {
+    let mut replicas = Replicas::new();
+    let (_, exchange, _) = replicas.call();
+    replicas.report_only(1, 2.0);
+    replicas.get_mut(1).finish(Ok(Reply::Text("done".into())));
+    let lost = std::mem::take(&mut replicas.get_mut(1).stored);
+    replicas.get_mut(1).advance(Duration::from_secs(4));
+    assert_eq!(replicas.messages(1, exchange).len(), 1);
+    replicas.get_mut(1).advance(Duration::from_secs(1));
+    let messages = replicas.messages(1, exchange);
+    assert_eq!(messages[1]["params"]["progress"], 2);
+    assert_eq!(messages[2]["result"]["content"][0]["text"], "done");
+    assert!(replicas.get_mut(1).reply(exchange).complete);
+    // A late reply is for nobody.
+    for (ticket, _) in lost {
+        replicas.get_mut(1).handle(EndpointInput::Stored(ticket, StoreReply::Appended(1)));
+    }
+    assert_eq!(replicas.messages(1, exchange).len(), 3);
+}
+
+#[test]
+fn a_client_that_comes_back_waits_for_the_store_as_well() {
+    let mut replicas = Replicas::new();
+    let (session, exchange, event) = replicas.call();
+    replicas.report_only(1, 2.0);
+    let process = replicas.get_mut(1);
+    process.handle(EndpointInput::Disconnected(ExchangeId(exchange)));
+    let resumed = process.get(&session, &event);
+    assert!(process.reply(resumed).messages().is_empty());
+    replicas.settle();
+    assert_eq!(progress_of(&replicas.messages(1, resumed)), [&json!(2)]);
+    assert_eq!(replicas.messages(1, exchange).len(), 1);
+    // The connection before is not known to be broken.
+    replicas.report_only(1, 3.0);
+    let again = replicas.get_mut(1).get(&session, &event);
+    assert!(replicas.get_mut(1).reply(resumed).complete);
+    replicas.settle();
+    assert_eq!(progress_of(&replicas.messages(1, again)), [&json!(2), &json!(3)]);
+    assert_eq!(replicas.messages(1, resumed).len(), 1);
+}
+
+#[test]
+fn another_process_gets_an_event_that_was_not_stored_when_it_looked() {
+    let mut replicas = Replicas::new();
+    let (session, _, event) = replicas.call();
+    replicas.report_only(1, 2.0);
+    replicas.get_mut(1).finish(Ok(Reply::Text("done".into())));
+    let appends = std::mem::take(&mut replicas.get_mut(1).stored);
+    let resumed = replicas.at(2, |process| process.get(&session, &event));
+    assert!(replicas.messages(2, resumed).is_empty());
+    replicas.get_mut(1).stored = appends;
+    replicas.settle();
+    let messages = replicas.messages(2, resumed);
+    assert_eq!(messages[0]["params"]["progress"], 2);
+    assert_eq!(messages[1]["result"]["content"][0]["text"], "done");
+    assert!(replicas.get_mut(2).reply(resumed).complete);
+}
+
+#[test]
+fn what_waits_for_the_store_is_bounded_and_sent_when_the_server_stops() {
+    let mut replicas = Replicas::new();
+    let (_, exchange, _) = replicas.call();
+    let process = replicas.get_mut(1);
+    let run = process.runs[0].id;
+    let log = || {
+        HandlerEvent::Log(gudgeon::session::server::Log {
+            level: gudgeon::protocol::LoggingLevel::Error,
+            logger: None,
+            data: gudgeon::protocol::json::to_raw(&"x".repeat(100_000)),
+        })
+    };
+    for _ in 0..10 {
+        process.handle(EndpointInput::Handler(run, log()));
+    }
+    assert_eq!(process.reply(exchange).messages().len(), 1);
+    for _ in 0..10 {
+        process.handle(EndpointInput::Handler(run, log()));
+    }
+    assert_eq!(process.reply(exchange).messages().len(), 11);
+    process.handle(EndpointInput::Closed);
+    let reply = process.reply(exchange);
+    assert!(reply.complete && reply.messages().len() >= 21, "{}", reply.messages().len());
 }
 
 #[test]
