@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+import metrics
 import valgrind
 from cells import CELLS, RUST_SERVER, Cell, measure
 from client import Wrong
@@ -106,6 +107,8 @@ def compare(cells: list[Cell]) -> int:
         else:
             failed += 1
             print(f"FAILED {cell}: {verdict(count, expected)}", flush=True)
+    more = metrics.compare(cells)
+    passed, failed, skipped = passed + more[0], failed + more[1], skipped + more[2]
     skips = f", {skipped} skipped" if skipped else ""
     print(f"counts: {passed} passed, {failed} failed{skips} ({time.monotonic() - start:.0f} s)")
     return 1 if failed else 0
