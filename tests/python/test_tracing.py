@@ -12,25 +12,18 @@ from typing import Any
 
 import pytest
 from opentelemetry import baggage, context, trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from eventually import eventually
 from gudgeon import Context, McpError, Server, SyncContext, ToolError
 from gudgeon.middleware import Timing
 from gudgeon.testing import ERAS, connect, connect_sync
 from gudgeon.types import ToolResult
-
-EXPORTER = InMemorySpanExporter()
-PROVIDER = TracerProvider()
-PROVIDER.add_span_processor(SimpleSpanProcessor(EXPORTER))
+from recorded_spans import EXPORTER, record, spans
 
 
 @pytest.fixture(autouse=True, scope="module")
 def provider() -> None:
-    if trace.get_tracer_provider() is not PROVIDER:
-        trace.set_tracer_provider(PROVIDER)
+    record()
 
 
 @pytest.fixture
@@ -41,10 +34,6 @@ def outer() -> Iterator[Any]:
     with trace.get_tracer("test").start_as_current_span("outer") as span:
         yield span.get_span_context()
     context.detach(token)
-
-
-def spans() -> list[Any]:
-    return [span for span in EXPORTER.get_finished_spans() if span.instrumentation_scope.name == "gudgeon"]
 
 
 def traced() -> Server[Any]:
