@@ -4,10 +4,13 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { context, propagation, trace } from "@opentelemetry/api";
+import { context, propagation, SpanKind, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
-import { middleware, Server, ToolError, ToolResult } from "gudgeon";
+import express from "express";
+import { Client, middleware, Server, ToolError, ToolResult } from "gudgeon";
 import { connect, eras } from "gudgeon/testing";
+
+import { eventually } from "./http.mjs";
 
 const exporter = new InMemorySpanExporter();
 const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -128,6 +131,41 @@ test("below a host, the parent is in _meta, or active, or in the headers", async
   host.end();
   await app.close();
 });
+
+for (const [title, ...parsers] of [["Express"], ["Express with express.json()", express.json()]]) {
+  test(`the span of a tool lies below that of its request: ${title}`, async () => {
+    exporter.reset();
+    const app = traced();
+    // What OpenTelemetry's instrumentation of HTTP does.
+    const host = express().use((request, response, next) => {
+      const span = tracer.startSpan(`${request.method} ${request.originalUrl}`, { kind: SpanKind.SERVER });
+      response.once("close", () => span.end());
+      context.with(trace.setSpan(context.active(), span), next);
+    });
+    for (const parser of parsers) host.use(parser);
+    host.use("/deep/mcp", app.node);
+    const server = host.listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    try {
+      for (const revision of eras) {
+        const client = await Client.connect(`http://127.0.0.1:${server.address().port}/deep/mcp`, { revision });
+        await client.callTool("meta");
+        await client.close();
+      }
+      const tools = exporter.getFinishedSpans().filter(({ name }) => name === "tools/call meta");
+      assert.equal(tools.length, eras.length);
+      const requests = () => exporter.getFinishedSpans().filter(({ kind, name }) => kind === SpanKind.SERVER && name === "POST /deep/mcp");
+      const parentOf = (tool) => requests().find((request) => request.spanContext().spanId === tool.parentSpanContext.spanId);
+      // The span of a request ends after its answer was read.
+      assert.ok(await eventually(() => tools.every(parentOf)), "each is below a request");
+      for (const tool of tools) assert.equal(tool.spanContext().traceId, parentOf(tool).spanContext().traceId);
+      assert.equal(new Set(tools.map((tool) => tool.parentSpanContext.spanId)).size, eras.length, "each has a request of its own");
+    } finally {
+      await app.close();
+      server.close();
+    }
+  });
+}
 
 test("log events have the ids of the span", async () => {
   const events = [];
