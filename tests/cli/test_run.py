@@ -1,9 +1,12 @@
 """`gudgeon run`: over stdio the process is the server; over HTTP it listens."""
 
+import http.client
 import json
 import re
 import signal
 import subprocess
+import threading
+from urllib.parse import urlsplit
 
 import pytest
 from messages import Host
@@ -158,6 +161,80 @@ def test_the_log_is_json(gudgeon, shelf, foreign):
             rest = process.communicate(timeout=60)[1]
         for line in rest.splitlines():
             assert json.loads(line)["message"]
+
+
+CRASHING = """
+from gudgeon import Server
+app = Server("shelf")
+
+@app.tool
+def crash() -> None:
+    raise ValueError("x" * 100)
+
+@app.tool
+async def crash_in_loop() -> None:
+    raise ValueError("x" * 100)
+"""
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_json_log_that_nobody_reads_stops_no_call_and_says_how_much_it_lost(gudgeon, tmp_path, transport):
+    calls = 1_300  # their messages exceed a pipe and the queue
+    file = tmp_path / "crashing.py"
+    file.write_text(CRASHING)
+    at = ["--http", "http://127.0.0.1:0/mcp"] if transport == "http" else []
+    process = gudgeon.start("run", file, *at, "--log-format", "json")
+    stop = threading.Timer(120, process.kill)
+    stop.start()
+    try:
+        ask = over_http(json.loads(process.stderr.readline())["fields"]["url"]) if at else over_stdio(process)
+        for number in range(calls):
+            name = "crash_in_loop" if number % 2 else "crash"
+            assert ask(
+                {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "_meta": META}}
+            )
+        # The queue is written once somebody reads. Each line is complete.
+        lines = (json.loads(line) for line in process.stderr)
+        lost = next(line for line in lines if "dropped, because standard error was not read" in line["message"])
+        assert re.match(r"\d+ log messages were dropped", lost["message"])
+    finally:
+        stop.cancel()
+        process.kill()
+        process.communicate()
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def over_http(url):
+    """Returns a function that sends a call and returns whether the tool failed."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+
+    def ask(request):
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": request["params"]["name"],
+        }
+        connection.request("POST", parts.path, json.dumps(request), headers)
+        return json.loads(connection.getresponse().read())["result"]["isError"]
+
+    return ask
+
+
+def over_stdio(process):
+    def ask(request):
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())["result"]["isError"]
+
+    return ask
 
 
 def test_a_wrong_format_is_an_error_of_usage(gudgeon, shelf):
