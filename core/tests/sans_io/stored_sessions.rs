@@ -253,7 +253,7 @@ fn an_event_that_came_before_the_store_had_it_is_known() {
 fn an_event_is_stored_before_its_id_is_sent() {
     let mut replicas = Replicas::new();
     let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
-    let exchange = replicas.get_mut(1).call(&session, 7, "wait");
+    let exchange = replicas.at(1, |process| process.call(&session, 7, "wait"));
     replicas.report_only(1, 1.0);
     let reply = replicas.get_mut(1).reply(exchange);
     assert!(reply.is_stream() && reply.body.is_empty(), "{reply:?}");
