@@ -240,3 +240,20 @@ fn a_server_that_stops_ends_what_nobody_has_taken() {
     processes.at(2, |process| process.handle(EndpointInput::ShutDown));
     assert_eq!(processes.0[2].as_ref().unwrap().reply(exchange).status, 503);
 }
+
+#[test]
+fn a_thousand_requests_wait_for_other_processes_and_no_more() {
+    let mut processes = Processes::new();
+    let state = processes.asked("tool");
+    processes.0[0] = None;
+    let first = processes.answer(2, "tool", &state);
+    for _ in 1..1_000 {
+        processes.answer(2, "tool", &state);
+    }
+    assert_eq!(processes.runs(2), 0);
+    processes.answer(2, "tool", &state);
+    assert_eq!(processes.runs(2), 1, "it runs here, from the beginning");
+    processes.at(2, |process| process.handle(EndpointInput::Disconnected(ExchangeId(first))));
+    processes.answer(2, "tool", &state);
+    assert_eq!(processes.runs(2), 1, "there is room for one again");
+}

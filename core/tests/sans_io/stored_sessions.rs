@@ -562,6 +562,31 @@ fn streams_that_are_followed_count_and_end_with_their_client_and_server() {
 }
 
 #[test]
+fn ten_thousand_streams_of_other_processes_are_followed_and_no_more() {
+    let start = gudgeon::test_pair::start(Instant::now());
+    let config = EndpointConfig { max_streams: 20_000, ..EndpointConfig::default() };
+    let mut process = Visitor::started(fixture::components(), config, &start);
+    process.endpoint.use_store();
+    process.endpoint.share();
+    let session = process.open("2025-11-25", json!({}));
+    // The store says nothing, so that none of them is answered.
+    let follow = |process: &mut Visitor, number: u64| {
+        process.get(&session, &format!("{}-0", 2 * number + 100))
+    };
+    let first = follow(&mut process, 0);
+    let answered = process.replies.len();
+    for number in 1..10_000 {
+        follow(&mut process, number);
+    }
+    assert_eq!(process.replies.len(), answered);
+    let refused = follow(&mut process, 10_000);
+    assert_eq!(process.reply(refused).status, 503);
+    process.handle(EndpointInput::Disconnected(ExchangeId(first)));
+    let next = follow(&mut process, 10_001);
+    assert!(!process.replies.contains_key(&next), "there is room for one again");
+}
+
+#[test]
 fn what_a_session_stores_is_bounded() {
     let mut replicas = Replicas::new();
     let (session, ..) = replicas.call();
