@@ -401,7 +401,11 @@ impl Host for Arc<Runner> {
 /// Runs a handler within a span, if there is one.
 fn within(span: Option<Span>, future: BoxFuture<Outcome>) -> BoxFuture<Outcome> {
     match span {
-        Some(span) => Box::pin(future.instrument(span)),
+        Some(span) => Box::pin(async move {
+            let outcome = future.instrument(span.clone()).await;
+            spans::record_outcome(&span, &outcome);
+            outcome
+        }),
         None => future,
     }
 }

@@ -1,9 +1,15 @@
 //! Spans of `tracing` around handlers, and of requests that are answered without one.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use tracing::{Span, field::Empty};
 
+use super::handler::Outcome;
 use crate::{
     engine::{AnsweredRequest, SpanDescription, SpanSubject},
+    protocol::json,
+    router::{Failure, Reply},
     session::server::CallContext,
 };
 
@@ -16,6 +22,32 @@ pub(super) fn are_wanted() -> bool {
 pub(super) fn of_handler(subject: &SpanSubject, context: &CallContext) -> Span {
     let SpanSubject { method, name, uri } = subject;
     span(&SpanDescription::new(method.as_str(), name.as_deref(), uri.as_deref(), context))
+}
+
+/// Records the outcome of a handler that has failed in its span.
+pub(super) fn record_outcome(span: &Span, outcome: &Outcome) {
+    let kind: Cow<'_, str> = match outcome {
+        Ok(Reply::Result(result)) if is_error(result) => "tool_error".into(),
+        Ok(_) => return,
+        Err(Failure::Tool { .. }) => "tool_error".into(),
+        Err(Failure::Protocol { code, .. }) => code.to_string().into(),
+        Err(Failure::Exception { kind, .. }) if !kind.is_empty() => kind.into(),
+        // The conventions' word for errors without a name.
+        Err(_) => "_OTHER".into(),
+    };
+    span.record("error.type", &*kind);
+    span.record("otel.status_code", "ERROR");
+}
+
+/// Returns whether a result has `isError`.
+fn is_error(result: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Flag {
+        #[serde(default)]
+        is_error: bool,
+    }
+    json::from_bytes::<Flag>(result.as_bytes()).is_ok_and(|flag| flag.is_error)
 }
 
 /// Makes the span of a request that was answered without a handler.

@@ -68,6 +68,7 @@ mod server_running;
 #[cfg(unix)]
 mod server_signals;
 mod shared_store;
+mod server_spans;
 mod server_state;
 mod server_store;
 mod server_logs;
