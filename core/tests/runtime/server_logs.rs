@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, mpsc},
 };
 
 use gudgeon::{Resource, Server, ToolError, server::middleware};
@@ -279,4 +279,86 @@ async fn a_handlers_error_has_the_fields_of_its_event() {
     assert_eq!((&failed["event"], &failed["tool"]), (&json!("call.failed"), &json!("crash")));
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(text.ends_with(&format!("(reference {})", failed["reference"].as_str().unwrap())));
+}
+
+/// Blocks at each event until it may go on.
+struct Blocking {
+    blocks: Mutex<mpsc::Sender<()>>,
+    may_go_on: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Subscriber for Blocking {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && metadata.target().starts_with("gudgeon")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        let _ = self.blocks.lock().unwrap().send(());
+        // The test drops the other end.
+        let _ = self.may_go_on.lock().unwrap().recv();
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+fn call_of(host: &str, tool: &str) -> http::Request<String> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "_meta": meta},
+    });
+    http::Request::post("http://127.0.0.1/mcp")
+        .header("host", host)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(call.to_string())
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_that_blocks_holds_up_its_own_thread_only() {
+    // An event of the checks before the endpoint, one of the endpoint itself, and one of a handler's error.
+    for (host, tool) in [("evil.example", "open"), ("127.0.0.1", "nil"), ("127.0.0.1", "crash")] {
+        let mut service = Server::new("shelf")
+            .tool("open", || async { "open" })
+            .tool("crash", || async { Err::<String, ToolError>(Crash.into()) })
+            .into_service();
+        let (blocks, is_blocked) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let (mut blocked, runtime) = (service.clone(), tokio::runtime::Handle::current());
+        let thread = std::thread::spawn(move || {
+            let blocking =
+                Blocking { blocks: Mutex::new(blocks), may_go_on: Mutex::new(may_go_on) };
+            tracing::subscriber::with_default(blocking, || {
+                runtime.block_on(blocked.call(call_of(host, tool))).unwrap().status()
+            })
+        });
+        let patience = std::time::Duration::from_secs(60);
+        tokio::task::spawn_blocking(move || is_blocked.recv_timeout(patience))
+            .await
+            .unwrap()
+            .unwrap_or_else(|_| panic!("nothing was logged: {tool}"));
+        for _ in 0..10 {
+            let answer = service.call(call_of("127.0.0.1", "open"));
+            let answer = tokio::time::timeout(patience, answer).await;
+            assert_eq!(answer.expect("it waits for the log").unwrap().status(), 200);
+        }
+        drop(go_on);
+        assert_eq!(thread.join().unwrap() == 421, host == "evil.example");
+    }
 }
