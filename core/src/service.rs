@@ -117,7 +117,8 @@ impl Service {
                 | EndpointOutput::Exchange(..)
                 | EndpointOutput::Expired(_)
                 | EndpointOutput::Publish(_)
-                | EndpointOutput::Store(..) => continue,
+                | EndpointOutput::Store(..)
+                | EndpointOutput::Workers(_) => continue,
             });
         }
     }

@@ -213,7 +213,7 @@ def test_1000_idle_connections_hold_nobody_up(start):
 
 @pytest.mark.only(*NATIVE)
 def test_connections_of_one_address_leave_room_to_others(kind):
-    with Server(kind, files=256) as server:
+    with Server(kind, files=256, health="/healthz", ready="/readyz", metrics="/metrics") as server:
         serves(server)
         connections = [server.connect() for _ in range(220)]
         first, last = connections[0], connections[-1]
@@ -221,6 +221,11 @@ def test_connections_of_one_address_leave_room_to_others(kind):
         assert speak.ask_modern(server, "tools/list", connection=first).status == 200
         with server.connect(source="127.0.0.2") as other:
             assert speak.ask_modern(server, "tools/list", connection=other).status == 200
+        for path in ("/healthz", "/readyz", "/metrics"):
+            # A probe has a connection of its own, and the client still has those that it was given.
+            with server.connect(source="127.0.0.3") as probe:
+                assert probe.ask("GET", path, {"Host": "10.0.0.7"}).status == 200
+            assert first.ask("GET", path, {"Host": "10.0.0.7"}).status == 200
         for connection in connections:
             connection.close()
 

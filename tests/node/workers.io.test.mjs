@@ -27,3 +27,11 @@ test("workers listen at one port", () => {
   assert.equal(status, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), { isOneUrl: true, workers: 2 });
 });
+
+test("whichever worker is asked for metrics answers for all, also for one that was killed", () => {
+  const { status, stdout, stderr } = serve({}, {}, "cluster-metrics.mjs");
+  assert.equal(status, 0, stderr);
+  const { calls, all, rest } = JSON.parse(stdout);
+  assert.deepEqual(all, Array(10).fill({ calls, workers: 3, missing: 0 }));
+  assert.deepEqual(rest, Array(10).fill({ calls, workers: 2, missing: 0 }));
+});

@@ -2,7 +2,10 @@
 core/tests/sans_io/metrics.rs.
 """
 
+import contextlib
+import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +17,7 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
+from eventually import eventually
 from gudgeon import McpError, Server, SyncClient
 from gudgeon.testing import connect_sync
 
@@ -106,30 +110,63 @@ def test_without_a_meter_provider_nothing_is_imported() -> None:
 
 
 WORKERS = """
+    import os
     from gudgeon import Server
     app = Server("shelf")
     @app.tool
-    def one() -> int:
-        return 1
-    app.run("http://127.0.0.1:0/mcp", workers=2, metrics="/metrics")
+    def pid() -> int:
+        return os.getpid()
+    app.run("http://127.0.0.1:0/mcp", workers=3, metrics="/metrics")
 """
 
 
+def scraped(url: str) -> dict[str, float]:
+    """Returns the samples that one of the workers answers with."""
+    with urllib.request.urlopen(url.replace("/mcp", "/metrics"), timeout=60) as answer:
+        lines = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def calls(url: str) -> float:
+    return sum(
+        value for name, value in scraped(url).items() if name.startswith("gudgeon_calls_total{") and "pid" in name
+    )
+
+
 @pytest.mark.io
-def test_each_worker_names_itself() -> None:
+def test_whichever_worker_is_asked_answers_for_all_also_for_one_that_was_killed() -> None:
     program = subprocess.Popen([sys.executable, "-c", textwrap.dedent(WORKERS)], stderr=subprocess.PIPE, text=True)
     try:
         assert program.stderr is not None
         url = next(line.strip() for line in program.stderr if line.startswith("http://"))
+        answered: list[str] = []
+        while len(set(answered)) < 3:  # the operating system distributes connections
+            with SyncClient(url) as client:
+                answered.append(client.call_tool("pid").text)
+        for _ in range(10):
+            assert calls(url) == len(answered)
+        samples = scraped(url)
+        assert samples["gudgeon_workers"] == 3 and not any("missing" in name for name in samples)
+        assert samples["gudgeon_in_flight_limit"] == 3 * 1_000
+        killed = int(answered[0])
+        os.kill(killed, signal.SIGKILL)
+
+        def is_replaced() -> bool:
+            # A connection that waited for the one that ended is reset.
+            with contextlib.suppress(OSError):
+                samples = scraped(url)
+                assert calls(url) >= len(answered) - 1, "counters do not go back"
+                return samples["gudgeon_workers"] == 3 and not any("missing" in name for name in samples)
+            return False
+
+        eventually(is_replaced)
+        # The numbers of one that ends by itself are those of its end, and not of the last answer.
         with SyncClient(url) as client:
-            for _ in range(4):
-                client.call_tool("one")
-        with urllib.request.urlopen(url.replace("/mcp", "/metrics"), timeout=60) as answer:
-            text = answer.read().decode()
-        samples = [line for line in text.splitlines() if not line.startswith("#")]
-        workers = {match[1] for line in samples if (match := re.search(r'worker="(\d+)"', line))}
-        assert len(workers) == 1 and all("worker=" in line for line in samples)
-        assert workers != {str(program.pid)}
+            ending = client.call_tool("pid").text
+        answered.append(ending)
+        os.kill(int(ending), signal.SIGTERM)
+        eventually(is_replaced)
+        assert calls(url) == len(answered)
     finally:
         program.terminate()
         program.wait(60)

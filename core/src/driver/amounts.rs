@@ -25,9 +25,9 @@ impl Endpoints for ServerEndpoints {
 
 impl HasAmounts for EndpointServer {
     fn amounts(&self) -> Amounts {
-        let (own, is_shared) = {
+        let (own, names_worker) = {
             let state = self.lock();
-            (state.endpoint.amounts(), state.is_shared())
+            (state.endpoint.amounts(), state.names_worker)
         };
         let ledgers = self.ledgers();
         #[cfg(feature = "auth")]
@@ -39,7 +39,7 @@ impl HasAmounts for EndpointServer {
             connections: ledgers.connections.amount(),
             #[cfg(feature = "auth")]
             key_sets,
-            worker: is_shared.then(std::process::id),
+            worker: names_worker.then(std::process::id),
             ..own
         }
     }
@@ -58,7 +58,7 @@ mod tests {
     };
 
     #[test]
-    fn amounts_of_endpoints_are_added_up_and_those_of_a_shared_address_name_the_process() {
+    fn amounts_of_endpoints_are_added_up_and_name_the_process_on_request() {
         let components = Components::new(ServerFacts::from(Implementation::new("s", "1")));
         let (components, config) = (Arc::new(components), EndpointConfig::default());
         let metrics = Arc::clone(&components.server.metrics);
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(line(&metrics), "gudgeon_in_flight_limit 2000");
         drop(other);
         assert_eq!(line(&metrics), "gudgeon_in_flight_limit 1000");
-        one.share(Box::new(drop));
+        one.name_worker();
         let process = std::process::id();
         assert_eq!(line(&metrics), format!("gudgeon_in_flight_limit{{worker=\"{process}\"}} 1000"));
     }

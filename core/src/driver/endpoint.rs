@@ -18,7 +18,7 @@ use super::{AuthServer, authenticate_request, authenticate_upgrade};
 use super::{
     Holding, Ledgers, Outbox, Work,
     amounts::ServerEndpoints,
-    endpoint_state::{EndpointState, Publish},
+    endpoint_state::{AskWorkers, EndpointState, Publish},
     event_log::ServerLog,
     sending::Sending,
     start,
@@ -39,8 +39,9 @@ use crate::{
     engine::{Start, TestMode},
     http::{
         Admission, AdmittedHead, ConnectionId, Endpoint, EndpointConfig, EndpointInput, ExchangeId,
-        Part, Reader,
+        Part, Reader, WorkersReply,
     },
+    metrics::Metrics,
     protocol::{ClientKey, Frame, Principal},
     router::{Components, ServerFacts},
     session::server::{HttpFacts, ListKind, SessionConfig},
@@ -356,8 +357,29 @@ impl EndpointServer {
 
     /// Has the endpoint share sessions and changes with the other processes that serve its address, to which `publish` sends
     /// messages.
+    #[cfg(feature = "http")]
     pub(crate) fn share(&self, publish: Publish) {
         self.lock().share(publish);
+    }
+
+    /// Has the endpoint share sessions, changes and metrics with the other processes that serve its address.
+    pub(crate) fn join_workers(&self, publish: Publish, workers: AskWorkers) {
+        self.lock().join_workers(publish, workers);
+    }
+
+    /// Has the metrics of this process name it.
+    pub(crate) fn name_worker(&self) {
+        self.lock().names_worker = true;
+    }
+
+    /// Returns the numbers of the server.
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(self.lock().endpoint.metrics())
+    }
+
+    /// Handles a reply or a report about the other processes.
+    pub(crate) fn workers(&self, reply: WorkersReply) -> Work {
+        self.handle(EndpointInput::Workers(reply))
     }
 
     /// Handles a message of another process.
@@ -383,8 +405,7 @@ impl EndpointServer {
     }
 
     /// Returns a number that other processes do not have.
-    #[cfg(feature = "http")]
-    pub(super) fn process(&self) -> u64 {
+    pub(crate) fn process(&self) -> u64 {
         self.lock().endpoint.process()
     }
 

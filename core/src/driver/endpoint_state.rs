@@ -18,7 +18,7 @@ use crate::{
     engine::{Effect, HandlerEvent, Run, RunId},
     http::{
         ConnectionId, Endpoint, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
-        StoreTicket,
+        StoreTicket, WorkersRequest,
     },
     session::server::CallContext,
     store::{StoreOperation, StoreReply},
@@ -26,6 +26,9 @@ use crate::{
 
 /// A function that sends a message to other processes, and does not block.
 pub(crate) type Publish = Box<dyn FnMut(Vec<u8>) + Send>;
+
+/// A function that takes requests about the processes that serve the address, and does not block.
+pub(crate) type AskWorkers = Box<dyn FnMut(WorkersRequest) + Send>;
 
 /// One endpoint and the outboxes of its readers.
 pub(super) struct EndpointState {
@@ -37,6 +40,10 @@ pub(super) struct EndpointState {
     backlog: Arc<Backlog>,
     /// Sends a message to the other processes that serve the address; `None` if there are none.
     publish: Option<Publish>,
+    /// Takes requests about these processes; `None` if they are not known.
+    workers: Option<AskWorkers>,
+    /// `true` if the metrics of this process name it, because those of the others are read at the same address.
+    pub(super) names_worker: bool,
     /// Takes operations on the store; `None` if there is none.
     #[cfg(feature = "http")]
     store: Option<StoreQueue>,
@@ -57,6 +64,8 @@ impl EndpointState {
             gate: StartGate::new(Arc::clone(&backlog)),
             backlog,
             publish: None,
+            workers: None,
+            names_worker: false,
             #[cfg(feature = "http")]
             store: None,
             native: NativeRuns::default(),
@@ -66,6 +75,7 @@ impl EndpointState {
     }
 
     /// Has the endpoint share sessions and changes with the processes that get these messages.
+    #[cfg(feature = "http")]
     pub(super) fn share(&mut self, publish: Publish) {
         self.endpoint.share();
         self.publish = Some(publish);
@@ -78,9 +88,10 @@ impl EndpointState {
         self.store = Some(store);
     }
 
-    /// Returns whether other processes serve the address as well.
-    pub(super) fn is_shared(&self) -> bool {
-        self.publish.is_some()
+    /// Has the endpoint answer for the numbers of these processes as well.
+    pub(super) fn join_workers(&mut self, publish: Publish, workers: AskWorkers) {
+        self.endpoint.join_workers();
+        (self.publish, self.workers) = (Some(publish), Some(workers));
     }
 
     /// Replaces the keys of what clients carry, and of what the store keeps.
@@ -146,6 +157,12 @@ impl EndpointState {
                 EndpointOutput::Store(ticket, operation) => {
                     if let Some(failed) = self.begin_operation(ticket, operation) {
                         self.endpoint.handle(now, EndpointInput::Stored(ticket, failed));
+                    }
+                    None
+                }
+                EndpointOutput::Workers(request) => {
+                    if let Some(workers) = &mut self.workers {
+                        workers(request);
                     }
                     None
                 }

@@ -7,11 +7,16 @@ use tokio::sync::Semaphore;
 
 #[cfg(feature = "auth")]
 use super::AuthServer;
-use super::{EndpointServer, Ledgers, Outbox, Work, endpoint_state::Publish, work::EndpointStep};
+use super::{
+    EndpointServer, Ledgers, Outbox, Work,
+    endpoint_state::{AskWorkers, Publish},
+    work::EndpointStep,
+};
 use crate::{
     framing::{Frame, LineDecoder},
-    http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part},
+    http::{Admission, AdmittedHead, ConnectionId, ExchangeId, Part, WorkersReply},
     log_events::EventKind,
+    metrics::Metrics,
     protocol::Principal,
 };
 
@@ -188,9 +193,45 @@ impl HostedEndpoint {
         self.host.perform(self.server.close());
     }
 
-    /// Has the endpoint send messages to the other processes that serve its address.
-    pub(crate) fn share(&self, publish: Publish) {
-        self.server.share(publish);
+    /// Has the endpoint share sessions, changes and metrics with the other processes that serve its address.
+    #[cfg_attr(
+        all(not(unix), feature = "http"),
+        expect(dead_code, reason = "processes find each other by Unix sockets")
+    )]
+    pub(crate) fn join_workers(&self, publish: Publish, workers: AskWorkers) {
+        self.server.join_workers(publish, workers);
+    }
+
+    /// Has the metrics of this process name it.
+    pub(crate) fn name_worker(&self) {
+        self.server.name_worker();
+    }
+
+    /// Returns the numbers of the server.
+    #[cfg_attr(
+        all(not(unix), feature = "http"),
+        expect(dead_code, reason = "processes find each other by Unix sockets")
+    )]
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
+        self.server.metrics()
+    }
+
+    /// Returns a number that other processes do not have.
+    #[cfg_attr(
+        all(not(unix), feature = "http"),
+        expect(dead_code, reason = "processes find each other by Unix sockets")
+    )]
+    pub(crate) fn process(&self) -> u64 {
+        self.server.process()
+    }
+
+    /// Handles a reply or a report about the other processes.
+    #[cfg_attr(
+        all(not(unix), feature = "http"),
+        expect(dead_code, reason = "processes find each other by Unix sockets")
+    )]
+    pub(crate) fn workers(&self, reply: WorkersReply) {
+        self.host.perform(self.server.workers(reply));
     }
 
     /// Carries the operations on the store for as long as it is polled; see [`EndpointServer::carry_store`].

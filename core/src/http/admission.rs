@@ -62,6 +62,8 @@ pub(super) struct Rules {
     routes: Arc<Routes>,
     /// `true` once the shutdown has begun. It is not part of the state behind the lock, so that probes need none.
     is_draining: AtomicBool,
+    /// `true` if the endpoint answers requests for metrics, with the numbers of all processes.
+    collects: AtomicBool,
     pub(super) log: RefusalLog,
     #[cfg(feature = "auth")]
     pub(super) protected: Option<Protected>,
@@ -86,6 +88,7 @@ impl Admission {
             probes: Probes::new(config),
             routes,
             is_draining: AtomicBool::new(false),
+            collects: AtomicBool::new(false),
             log: RefusalLog::new(Arc::clone(&metrics)),
             metrics,
             #[cfg(feature = "auth")]
@@ -238,6 +241,16 @@ impl Admission {
     /// Returns whether the shutdown has begun.
     pub(crate) fn is_draining(&self) -> bool {
         self.0.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Has the endpoint answer requests for metrics from now on.
+    pub(super) fn begin_to_collect(&self) {
+        self.0.collects.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the endpoint answers requests for metrics.
+    pub(super) fn collects(&self) -> bool {
+        self.0.collects.load(Ordering::Relaxed)
     }
 
     /// Errors if an option or a route can't work at the path of the endpoint; the message names it and the fix.

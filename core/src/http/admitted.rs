@@ -201,6 +201,7 @@ impl AdmittedHead {
             Target::PostLegacySse { session } => {
                 Content::PostLegacySse { session, frame: Frame::parse(body) }
             }
+            Target::Metrics if admission.collects() => Content::Metrics,
             Target::Metrics => return Err(probes::metrics_answer(&admission.0.metrics)),
             Target::InvalidHeaders(fault) => {
                 let reason = Reason::new("headers", "its headers contradict each other");

@@ -30,7 +30,10 @@ impl Exchange {
             ExchangeOwner::Modern(peer) => peer.machine.listens(),
             ExchangeOwner::Stream { stream, .. } => is_standalone(*stream),
             ExchangeOwner::LegacySse { .. } => true,
-            ExchangeOwner::Followed | ExchangeOwner::HandedOver | ExchangeOwner::Route(_) => false,
+            ExchangeOwner::Followed
+            | ExchangeOwner::HandedOver
+            | ExchangeOwner::Metrics
+            | ExchangeOwner::Route(_) => false,
         }
     }
 }

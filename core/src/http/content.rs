@@ -16,6 +16,8 @@ pub(super) enum Content<'a> {
     /// A stateless request, with its id, that its session has read.
     Lifted(Box<PeerSession>, Id),
     Get,
+    /// A request for the metrics of all processes.
+    Metrics,
     Delete,
     OpenLegacySse {
         path: String,
@@ -34,7 +36,11 @@ impl Content<'_> {
         match self {
             Self::Post(frame, _) | Self::PostLegacySse { frame, .. } => frame.request_id().cloned(),
             Self::Lifted(_, id) => Some(id.clone()),
-            Self::Get | Self::Delete | Self::OpenLegacySse { .. } | Self::Route(..) => None,
+            Self::Get
+            | Self::Metrics
+            | Self::Delete
+            | Self::OpenLegacySse { .. }
+            | Self::Route(..) => None,
         }
     }
 }

@@ -118,6 +118,7 @@ impl Endpoint {
             | ExchangeOwner::Stream { .. }
             | ExchangeOwner::Followed
             | ExchangeOwner::HandedOver
+            | ExchangeOwner::Metrics
             | ExchangeOwner::Route(_) => (),
         }
     }

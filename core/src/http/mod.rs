@@ -44,6 +44,7 @@ mod stored_events;
 mod streams;
 mod sweep;
 mod unsent;
+mod worker_metrics;
 
 use std::{
     collections::VecDeque,
@@ -65,6 +66,7 @@ pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::part::Part;
 pub use self::reader::Reader;
 pub use self::stored::StoreTicket;
+pub use self::worker_metrics::{WorkersReply, WorkersRequest};
 pub use self::{
     admission::Admission,
     admitted::{AdmittedHead, AdmittedRequest},
@@ -72,7 +74,7 @@ pub use self::{
 use self::{
     expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
     reply::Accepts, session_values::StoredValues, sessions::Sessions, stored::Stored,
-    unsent::Unsent,
+    unsent::Unsent, worker_metrics::Collections,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -134,6 +136,8 @@ pub enum EndpointInput<'a> {
     MessagesLost,
     /// The reply to an [`EndpointOutput::Store`].
     Stored(StoreTicket, StoreReply),
+    /// The reply to an [`EndpointOutput::Workers`], or a report about the other processes.
+    Workers(WorkersReply),
     /// Replaces the components that the server registers; the lists are those that differ.
     Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
@@ -160,6 +164,8 @@ pub enum EndpointOutput {
     Publish(Vec<u8>),
     /// An operation on the store, to be carried out in this order and answered with [`EndpointInput::Stored`].
     Store(StoreTicket, StoreOperation),
+    /// A request about the processes that serve this address, to be carried out in this order, and with the messages to them.
+    Workers(WorkersRequest),
     /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
     Change(Reader, Vec<u8>),
     Effect(Effect),
@@ -225,6 +231,7 @@ pub struct Endpoint {
     unsent: Unsent,
     followed: FollowedStreams,
     handed_over: HandedOver,
+    collections: Collections,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -259,6 +266,8 @@ enum ExchangeOwner {
     Followed,
     /// A request that another process handles.
     HandedOver,
+    /// A request for metrics that waits for the numbers of other processes.
+    Metrics,
     /// The call of a route's handler.
     Route(CallId),
 }
@@ -292,6 +301,7 @@ impl Endpoint {
             unsent: Unsent::default(),
             followed: FollowedStreams::default(),
             handed_over: HandedOver::default(),
+            collections: Collections::default(),
         }
     }
 
@@ -358,6 +368,7 @@ impl Endpoint {
             EndpointInput::Published(message) => self.handle_published(now, message),
             EndpointInput::MessagesLost => self.make_up_for_lost_messages(now),
             EndpointInput::Stored(ticket, reply) => self.handle_stored(now, ticket, reply),
+            EndpointInput::Workers(reply) => self.handle_workers(now, reply),
             EndpointInput::CloseStream(handler, retry) => {
                 if let Some((PeerId::Session(number), key)) = self.engine.request_of(handler) {
                     self.let_poll(number, key, retry);
@@ -444,8 +455,8 @@ impl Endpoint {
     }
 
     /// Returns a number that other processes do not have.
-    #[cfg(feature = "http")]
-    pub(crate) fn process(&self) -> u64 {
+    #[doc(hidden)] // For the drivers and the tests.
+    pub fn process(&self) -> u64 {
         self.engine.process()
     }
 

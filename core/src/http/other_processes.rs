@@ -91,6 +91,8 @@ impl Endpoint {
                 }
             }
             ProcessMessage::Part { to, number, part } => self.pass_part(now, to, number, part),
+            ProcessMessage::Count { from } => self.keep_numbers(from),
+            ProcessMessage::Counted { to, by } => self.note_counted(now, to, by),
             ProcessMessage::Sent { session, sender } => {
                 if sender.process == self.engine.process()
                     && let Some(number) = self.sessions.number_of(&session)

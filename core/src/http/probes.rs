@@ -137,9 +137,14 @@ pub(super) fn options(config: &EndpointConfig) -> [(&'static str, Option<&str>, 
 
 /// Returns the answer to a request that reads the metrics.
 pub(super) fn metrics_answer(metrics: &Metrics) -> Part {
+    metrics_part(metrics::text(&metrics.snapshot()))
+}
+
+/// Returns the answer with this text of metrics.
+pub(super) fn metrics_part(text: String) -> Part {
     let mut headers = plain();
     headers.insert(header::CONTENT_TYPE, METRICS);
-    part(StatusCode::OK, headers, metrics::text(&metrics.snapshot()))
+    part(StatusCode::OK, headers, text)
 }
 
 /// Returns what is wrong with a path, and how to fix it.

@@ -51,6 +51,10 @@ pub(super) enum ProcessMessage {
     Left { to: u64, from: Sender },
     /// A part of the answer to a request of this sender.
     Part { to: Sender, number: u64, part: SharedPart },
+    /// Asks for the numbers of each process, for a collection of this sender.
+    Count { from: Sender },
+    /// The numbers of this process are where that sender can read them.
+    Counted { to: Sender, by: u64 },
     /// An event of a stream that is followed elsewhere.
     Event { session: String, stream: u64, event: u64, frame: Raw, is_last: bool },
 }

@@ -122,10 +122,14 @@ impl Endpoint {
             metadata,
             expires,
         };
+        if matches!(content, Content::Metrics) {
+            return self.read_metrics(now, request);
+        }
         if self.is_closing {
             return self.refuse_for_now(request, &closing());
         }
         match content {
+            Content::Metrics => (),
             Content::Post(frame, era) => self.post(now, request, frame, era),
             Content::Lifted(peer, _) => self.post_lifted(now, request, peer, body),
             Content::Route(route, input) => self.handle_route(now, request, &route, input),

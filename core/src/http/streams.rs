@@ -138,6 +138,7 @@ impl Endpoint {
             ExchangeOwner::Followed | ExchangeOwner::HandedOver => {
                 drop(self.exchanges.remove(&id));
             }
+            ExchangeOwner::Metrics => self.leave_metrics(id),
             ExchangeOwner::Route(call) => self.cancel_route(now, id, call),
         }
     }

@@ -34,6 +34,7 @@ impl Endpoint {
             self.check_unsent(now);
             self.check_followed(now);
             self.check_handed_over(now);
+            self.check_collection(now);
             self.pass_due_ticks(now);
             if let Some(since) = now.checked_sub(RESTING_TIME) {
                 self.sessions.drop_resting(Some(since));
@@ -191,5 +192,6 @@ impl Endpoint {
         }
         // The store is not waited for any more.
         self.send_unsent();
+        self.keep_last_numbers();
     }
 }

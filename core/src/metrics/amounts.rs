@@ -2,15 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Weak, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// A number and its limit.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Amount {
     pub now: usize,
     pub limit: usize,
 }
 
 /// The amounts that an endpoint holds.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)] // Processes of two versions may serve together during an update.
 pub struct Amounts {
     /// Sessions in memory.
     pub sessions: Amount,
@@ -32,7 +35,7 @@ pub struct Amounts {
     pub unread_bytes: Amount,
     /// The age of the keys of each issuer that were fetched.
     pub key_sets: BTreeMap<String, Duration>,
-    /// The number of this process, if several serve the address together.
+    /// The number of this process, if others serve the address as well and can't be asked for their numbers.
     pub worker: Option<u32>,
 }
 

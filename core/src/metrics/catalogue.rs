@@ -78,4 +78,8 @@ families! {
     STORE: "gudgeon_store_duration_seconds", Histogram, ["operation", "outcome"], "gudgeon.store.duration", "s";
     /// The time since the keys of an issuer of access tokens were fetched.
     KEY_SETS: "gudgeon_key_set_age_seconds", Gauge, ["issuer"], "gudgeon.key_set.age", "s";
+    /// The number of processes that serve the address together and whose numbers are added up here.
+    WORKERS: "gudgeon_workers", Gauge, [];
+    /// 1 for each process that did not answer in time: its counters are those of its last answer, and its gauges are left out.
+    WORKERS_MISSING: "gudgeon_workers_missing", Gauge, ["worker"];
 }

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 /// The upper bounds of calls, in microseconds: those that OpenTelemetry recommends for MCP, and three below them.
 pub(super) const CALLS: &[u64] = &[
     1_000,
@@ -74,13 +76,47 @@ impl Histogram {
 
     /// Returns the buckets. A duration that is recorded at this moment may be missing, or missing from its sum only.
     pub(super) fn read(&self) -> Vec<Bucket> {
-        let bounds = self.bounds.iter().map(|bound| seconds(*bound, 1e6)).chain([f64::INFINITY]);
+        self.durations().buckets(self.bounds)
+    }
+
+    /// Returns the counts and sums of the ranges.
+    pub(super) fn durations(&self) -> Durations {
+        let ranges = self.ranges.iter().map(|range| {
+            (range.count.load(Ordering::Relaxed), range.nanoseconds.load(Ordering::Relaxed))
+        });
+        Durations(ranges.collect())
+    }
+}
+
+/// The count and the nanoseconds of each range of a histogram.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct Durations(Vec<(u64, u64)>);
+
+impl Durations {
+    /// Adds the durations of a histogram with the same bounds.
+    pub(super) fn add(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), (0, 0));
+        }
+        for (own, (count, nanoseconds)) in self.0.iter_mut().zip(&other.0) {
+            *own = (own.0.saturating_add(*count), own.1.saturating_add(*nanoseconds));
+        }
+    }
+
+    /// Returns the number of durations.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the buckets of a histogram with these bounds.
+    pub(super) fn buckets(&self, bounds: &[u64]) -> Vec<Bucket> {
+        let bounds = bounds.iter().map(|bound| seconds(*bound, 1e6)).chain([f64::INFINITY]);
         bounds
-            .zip(&self.ranges)
-            .map(|(bound, range)| Bucket {
+            .zip(&self.0)
+            .map(|(bound, (count, nanoseconds))| Bucket {
                 bound,
-                count: range.count.load(Ordering::Relaxed),
-                sum: seconds(range.nanoseconds.load(Ordering::Relaxed), 1e9),
+                count: *count,
+                sum: seconds(*nanoseconds, 1e9),
             })
             .collect()
     }
@@ -89,14 +125,6 @@ impl Histogram {
 #[expect(clippy::cast_precision_loss, reason = "2⁵³ ns are 104 days, and sums are approximate")]
 fn seconds(count: u64, per_second: f64) -> f64 {
     count as f64 / per_second
-}
-
-/// Adds the counts of a histogram with the same bounds.
-pub(super) fn add(to: &mut [Bucket], other: &[Bucket]) {
-    for (bucket, other) in to.iter_mut().zip(other) {
-        bucket.count += other.count;
-        bucket.sum += other.sum;
-    }
 }
 
 #[cfg(test)]

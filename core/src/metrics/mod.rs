@@ -6,9 +6,15 @@ mod amounts;
 mod catalogue;
 mod histogram;
 mod outcome;
+#[cfg_attr(
+    not(all(unix, feature = "http")),
+    allow(dead_code, reason = "only processes with Unix sockets share an address")
+)]
+mod process_numbers;
 mod snapshot;
 mod table;
 mod text;
+mod totals;
 
 use std::{
     fmt,
@@ -24,12 +30,14 @@ pub use self::{
     catalogue::{Family, MetricKind},
     histogram::Bucket,
     outcome::Outcome,
+    process_numbers::{GoneProcesses, KeptNumbers, ProcessNumbers, added_up},
     snapshot::{Metric, Sample, SampleValue},
     text::{CONTENT_TYPE, text},
 };
 use self::{
     histogram::{CALLS, Histogram, STORE},
     table::Table,
+    totals::{CallKey, Totals},
 };
 
 /// The maximum number of combinations of method, name and revision that are counted apart.
@@ -175,14 +183,32 @@ impl Metrics {
         calls
     }
 
-    /// Returns the number of refusals for each reason.
-    fn refusals(&self) -> Vec<(&'static str, u64)> {
-        let Some(counts) = self.counts.get() else { return Vec::new() };
-        let refusals = counts.refusals.iter();
-        let mut refusals: Vec<_> =
-            refusals.map(|(reason, count)| (*reason, count.load(Ordering::Relaxed))).collect();
-        refusals.sort_unstable();
-        refusals
+    /// Returns all counts.
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        let Some(counts) = self.counts.get() else { return totals };
+        let other = CallLabels { method: OTHER.into(), name: "".into(), revision: "" };
+        let entries = counts.calls.iter().map(|(labels, by_outcome)| (labels, by_outcome));
+        for (labels, by_outcome) in entries.chain([(&other, &counts.other_calls)]) {
+            for (outcome, histogram) in Outcome::ALL.iter().zip(by_outcome) {
+                if let Some(histogram) = histogram.get() {
+                    totals.calls.insert(CallKey::new(labels, *outcome), histogram.durations());
+                }
+            }
+        }
+        totals.refusals = counts
+            .refusals
+            .iter()
+            .map(|(reason, count)| ((*reason).to_owned(), count.load(Ordering::Relaxed)))
+            .collect();
+        totals.store = counts
+            .store
+            .iter()
+            .map(|((operation, outcome), histogram)| {
+                (((*operation).to_owned(), (*outcome).to_owned()), histogram.durations())
+            })
+            .collect();
+        totals
     }
 
     /// Returns the durations of operations of the store, with their names and outcomes.
@@ -254,11 +280,11 @@ mod tests {
         let metrics = Metrics::default();
         metrics.refused("host");
         metrics.stored("get", "ok", Duration::ZERO);
-        assert!(metrics.refusals().is_empty() && metrics.stored_durations().is_empty());
+        assert!(metrics.totals().refusals.is_empty() && metrics.stored_durations().is_empty());
         metrics.turn_on();
         for number in 0..2 * MAX_WORDS {
             metrics.refused(String::leak(number.to_string()));
         }
-        assert_eq!(metrics.refusals().len(), MAX_WORDS);
+        assert_eq!(metrics.totals().refusals.len(), MAX_WORDS);
     }
 }

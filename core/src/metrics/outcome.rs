@@ -1,5 +1,7 @@
 //! The outcomes of requests, by which metrics count them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     error::{Fault, FaultKind},
     protocol::Response,
@@ -8,7 +10,8 @@ use crate::{
 macro_rules! outcomes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal;)*) => {
         /// The outcome of a request.
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+        #[serde(rename_all = "camelCase")]
         pub enum Outcome { $($(#[doc = $doc])+ $name),* }
 
         impl Outcome {

@@ -1,12 +1,13 @@
 //! All metrics of a server at one moment, as data.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, iter, time::Duration};
 
 use super::{
-    Bucket, Metrics, OTHER, Outcome,
+    Bucket, Metrics, OTHER,
     amounts::{Amount, Amounts},
     catalogue::{self, Family, MetricKind},
-    histogram,
+    histogram::{CALLS, Durations, STORE},
+    totals::{CallKey, Totals},
 };
 
 /// A metric with its values.
@@ -45,61 +46,59 @@ pub enum SampleValue {
 impl Metrics {
     /// Returns all metrics. Those of calls begin when they are turned on.
     pub fn snapshot(&self) -> Vec<Metric> {
-        let amounts = self.amounts();
-        let mut metrics = self.call_metrics();
-        metrics.push(metric(
-            catalogue::REFUSALS,
-            self.refusals()
-                .into_iter()
-                .map(|(reason, count)| (vec![reason.into()], SampleValue::Counter(count))),
-        ));
-        metrics.extend(gauges(&amounts));
-        metrics.push(metric(
-            catalogue::STORE,
-            self.stored_durations().into_iter().map(|((operation, outcome), buckets)| {
-                (vec![operation.into(), outcome.into()], SampleValue::Histogram(buckets))
-            }),
-        ));
-        metrics.push(metric(
-            catalogue::KEY_SETS,
-            amounts.key_sets.iter().map(|(issuer, age)| (vec![issuer.clone()], (*age).into())),
-        ));
-        if let Some(worker) = amounts.worker {
-            let samples = metrics.iter_mut().flat_map(|metric| &mut metric.samples);
-            for sample in samples {
-                sample.labels.push(("worker", worker.to_string()));
-            }
-        }
-        metrics
+        metrics(&self.totals(), &self.amounts())
     }
+}
 
-    /// Returns the number of calls, and their durations without the revision, by which few would ask for them.
-    fn call_metrics(&self) -> Vec<Metric> {
-        let mut durations: BTreeMap<[String; 3], Vec<Bucket>> = BTreeMap::new();
-        let mut counts = Vec::new();
-        for (labels, outcome, buckets) in self.calls() {
-            let outcome = Outcome::as_str(outcome);
-            let [method, name] = [labels.method.into_string(), labels.name.into_string()];
-            let revision = match labels.revision {
-                "" => OTHER,
-                revision => revision,
-            };
-            let count: u64 = buckets.iter().map(|bucket| bucket.count).sum();
-            let labels = vec![method.clone(), name.clone(), outcome.into(), revision.into()];
-            counts.push((labels, SampleValue::Counter(count)));
-            durations
-                .entry([method, name, outcome.into()])
-                .and_modify(|sum| histogram::add(sum, &buckets))
-                .or_insert(buckets);
+/// Returns all metrics with these counts and amounts.
+pub(super) fn metrics(totals: &Totals, amounts: &Amounts) -> Vec<Metric> {
+    let mut metrics = call_metrics(totals);
+    let refusals = totals.refusals.iter();
+    metrics.push(metric(
+        catalogue::REFUSALS,
+        refusals.map(|(reason, count)| (vec![reason.clone()], SampleValue::Counter(*count))),
+    ));
+    metrics.extend(gauges(amounts));
+    metrics.push(metric(
+        catalogue::STORE,
+        totals.store.iter().map(|((operation, outcome), durations)| {
+            let labels = vec![operation.clone(), outcome.clone()];
+            (labels, SampleValue::Histogram(durations.buckets(STORE)))
+        }),
+    ));
+    metrics.push(metric(
+        catalogue::KEY_SETS,
+        amounts.key_sets.iter().map(|(issuer, age)| (vec![issuer.clone()], (*age).into())),
+    ));
+    metrics.push(metric(catalogue::WORKERS, iter::empty()));
+    metrics.push(metric(catalogue::WORKERS_MISSING, iter::empty()));
+    if let Some(worker) = amounts.worker {
+        let samples = metrics.iter_mut().flat_map(|metric| &mut metric.samples);
+        for sample in samples {
+            sample.labels.push(("worker", worker.to_string()));
         }
-        let durations = durations
-            .into_iter()
-            .map(|(labels, buckets)| (labels.into(), SampleValue::Histogram(buckets)));
-        vec![
-            metric(catalogue::CALLS, counts.into_iter()),
-            metric(catalogue::CALL_DURATION, durations),
-        ]
     }
+    metrics
+}
+
+/// Returns the number of calls, and their durations without the revision, by which few would ask for them.
+fn call_metrics(totals: &Totals) -> Vec<Metric> {
+    let mut by_name: BTreeMap<[String; 3], Durations> = BTreeMap::new();
+    let mut counts = Vec::new();
+    for (CallKey { method, name, revision, outcome }, durations) in &totals.calls {
+        let outcome = outcome.as_str();
+        let revision = match &**revision {
+            "" => OTHER,
+            revision => revision,
+        };
+        let labels = vec![method.clone(), name.clone(), outcome.into(), revision.into()];
+        counts.push((labels, SampleValue::Counter(durations.count())));
+        by_name.entry([method.clone(), name.clone(), outcome.into()]).or_default().add(durations);
+    }
+    let durations = by_name.into_iter().map(|(labels, durations)| {
+        (labels.into(), SampleValue::Histogram(durations.buckets(CALLS)))
+    });
+    vec![metric(catalogue::CALLS, counts.into_iter()), metric(catalogue::CALL_DURATION, durations)]
 }
 
 fn gauges(amounts: &Amounts) -> Vec<Metric> {
@@ -132,7 +131,7 @@ fn gauges(amounts: &Amounts) -> Vec<Metric> {
 }
 
 /// Returns a metric whose samples have these values of its labels.
-fn metric(
+pub(super) fn metric(
     family: &'static Family,
     samples: impl Iterator<Item = (Vec<String>, SampleValue)>,
 ) -> Metric {

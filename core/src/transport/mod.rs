@@ -23,6 +23,8 @@ pub mod http;
 pub(crate) mod http;
 #[cfg(all(unix, feature = "http"))]
 pub(crate) mod process_group;
+#[cfg(all(unix, feature = "http"))]
+mod process_numbers;
 pub(crate) mod send_queue;
 #[cfg(all(feature = "auth", feature = "client"))]
 pub(crate) mod sign_in;

@@ -49,15 +49,21 @@ fn probes_of_any_host_and_page_are_answered() {
 
 #[test]
 fn a_full_server_is_healthy_and_ready() {
-    let mut visitor =
-        probed(EndpointConfig { max_in_flight: 1, max_sessions: 1, ..EndpointConfig::default() });
+    let mut visitor = probed(EndpointConfig {
+        max_in_flight: 1,
+        max_sessions: 1,
+        metrics: Some("/metrics".into()),
+        ..EndpointConfig::default()
+    });
     let session = visitor.open("2025-11-25", json!({}));
     visitor.call(&session, 1, "wait");
     assert!(visitor.endpoint.is_full());
-    assert_eq!(
-        [status(&mut visitor, "GET", HEALTH), status(&mut visitor, "GET", READY)],
-        [200, 200]
-    );
+    // The share of a client that holds nothing is used as well.
+    visitor.remote = Some(std::net::Ipv4Addr::LOCALHOST.into());
+    visitor.call(&session, 2, "wait");
+    for path in [HEALTH, READY, "/metrics"] {
+        assert_eq!(status(&mut visitor, "GET", path), 200, "{path}");
+    }
 }
 
 #[test]

@@ -378,7 +378,8 @@ impl Model {
                 EndpointOutput::Connection(_, Part::End)
                 | EndpointOutput::Expired(_)
                 | EndpointOutput::Publish(_)
-                | EndpointOutput::Store(..) => (),
+                | EndpointOutput::Store(..)
+                | EndpointOutput::Workers(_) => (),
                 EndpointOutput::Connection(connection, Part::Bytes(frame))
                 | EndpointOutput::Change(Reader::Connection(connection), frame) => {
                     self.receive(connection, &frame);

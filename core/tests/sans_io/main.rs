@@ -84,3 +84,4 @@ mod traces;
 mod transcripts;
 mod visible;
 mod waiting;
+mod worker_metrics;

@@ -361,7 +361,8 @@ impl Run {
                 EndpointOutput::Connection(_, _)
                 | EndpointOutput::Expired(_)
                 | EndpointOutput::Publish(_)
-                | EndpointOutput::Store(..) => (),
+                | EndpointOutput::Store(..)
+                | EndpointOutput::Workers(_) => (),
                 EndpointOutput::Effect(effect) => self.host.take(effect),
                 EndpointOutput::Compute(computation) => self.host.compute(*computation),
             }

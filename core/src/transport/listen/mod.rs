@@ -31,7 +31,7 @@ use self::{
     socket::{Accepted, BACKLOG, Socket},
 };
 #[cfg(unix)]
-use super::process_group::ProcessGroup;
+use super::process_group::{GroupEnd, ProcessGroup};
 use super::{
     ByteStream,
     http::server as http,
@@ -116,6 +116,8 @@ pub struct Listening {
     /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// Ends the exchange of messages with the other processes of the address; `None` if there are none.
+    group_end: Option<GroupEnd>,
     has_begun_to_stop: AtomicBool,
     /// Runs at the end of the shutdown; dropped with the server otherwise.
     at_end: Mutex<Option<Boxed<()>>>,
@@ -177,7 +179,13 @@ pub(crate) async fn open(
         protocol,
         log: Mutex::default(),
     });
-    let group = join(&options, &url, &endpoint)?;
+    let (group_end, group) = match join(&options, &url, &endpoint)? {
+        Some((end, task)) => (Some(end), Some(task)),
+        None => (None, None),
+    };
+    if options.shares_port && group.is_none() {
+        endpoint.name_worker();
+    }
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
     let accepting = accept(socket, peers, stages, held, options.proxy_protocol);
@@ -195,6 +203,7 @@ pub(crate) async fn open(
         stage,
         open: tokio::sync::Mutex::new(open),
         tasks: Mutex::new(tasks),
+        group_end,
         has_begun_to_stop: AtomicBool::new(false),
         at_end: Mutex::default(),
     })
@@ -206,10 +215,19 @@ fn join(
     options: &ListenOptions,
     url: &str,
     endpoint: &Arc<HostedEndpoint>,
-) -> Result<Option<JoinHandle<()>>, Error> {
+) -> Result<Option<(GroupEnd, JoinHandle<()>)>, Error> {
     let Some(folder) = &options.group else { return Ok(None) };
     let group = ProcessGroup::join(folder, url, endpoint)?;
-    Ok(Some(tokio::spawn(boxed(group.run(Arc::clone(endpoint))))))
+    Ok(Some((group.end(), tokio::spawn(boxed(group.run(Arc::clone(endpoint)))))))
+}
+
+/// No other processes are known here.
+#[cfg(not(unix))]
+struct GroupEnd;
+
+#[cfg(not(unix))]
+impl GroupEnd {
+    async fn reached(&self) {}
 }
 
 #[cfg(not(unix))]
@@ -217,7 +235,7 @@ fn join(
     _: &ListenOptions,
     _: &str,
     _: &Arc<HostedEndpoint>,
-) -> Result<Option<JoinHandle<()>>, Error> {
+) -> Result<Option<(GroupEnd, JoinHandle<()>)>, Error> {
     Ok(None)
 }
 
@@ -285,6 +303,9 @@ impl Listening {
         // Pending calls are dropped without a response.
         self.endpoint.close();
         let _ = timeout(FLUSH_TIMEOUT, open.recv()).await;
+        if let Some(group) = &self.group_end {
+            let _ = timeout(FLUSH_TIMEOUT, group.reached()).await;
+        }
         self.stop();
         let end = self.at_end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(end) = end {

@@ -247,7 +247,11 @@ impl Player {
                         continue;
                     }
                     Some(EndpointOutput::Expired(_)) => panic!("no token is sent"),
-                    Some(EndpointOutput::Publish(_) | EndpointOutput::Store(..)) => {
+                    Some(
+                        EndpointOutput::Publish(_)
+                        | EndpointOutput::Store(..)
+                        | EndpointOutput::Workers(_),
+                    ) => {
                         panic!("there are no other processes")
                     }
                     Some(

@@ -13,7 +13,7 @@ use gudgeon::{
     engine::{AnsweredRequest, Effect, HandlerEvent, HostReply, HostRequest, Run, Start, Ticket},
     http::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Peer, Reader, StoreTicket,
+        Peer, Reader, StoreTicket, WorkersRequest,
     },
     log_events::LogEvent,
     protocol::{Principal, TraceContext},
@@ -57,6 +57,8 @@ pub(crate) struct Visitor {
     pub(crate) published: Vec<Vec<u8>>,
     /// Operations on the store that are not carried out.
     pub(crate) stored: Vec<(StoreTicket, StoreOperation)>,
+    /// Requests about the processes that serve the address, which are not carried out.
+    pub(crate) workers: Vec<WorkersRequest>,
     next: u64,
 }
 
@@ -134,6 +136,7 @@ impl Visitor {
             expired: Vec::new(),
             published: Vec::new(),
             stored: Vec::new(),
+            workers: Vec::new(),
             next: 0,
         }
     }
@@ -153,6 +156,7 @@ impl Visitor {
                 EndpointOutput::Expired(id) => self.expired.push(id),
                 EndpointOutput::Publish(message) => self.published.push(message),
                 EndpointOutput::Store(ticket, operation) => self.stored.push((ticket, operation)),
+                EndpointOutput::Workers(request) => self.workers.push(request),
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. } | Effect::Subscribed { .. }) => (),
                 EndpointOutput::Effect(Effect::Span(request)) => self.spans.push(*request),
