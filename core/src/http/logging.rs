@@ -171,8 +171,8 @@ impl Endpoint {
         self.engine.log(event);
     }
 
-    /// Logs that a session was opened or restored.
-    pub(super) fn log_opened(&mut self, kind: EventKind, session: u64, request: &HttpFacts) {
+    /// Logs an event of a session that a request caused, such as that it was opened.
+    pub(super) fn log_of_request(&mut self, kind: EventKind, session: u64, request: &HttpFacts) {
         let Some(session) = self.sessions.get_mut(session) else { return };
         let event = opened(kind, session, request);
         self.engine.log(event);

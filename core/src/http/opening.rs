@@ -97,7 +97,7 @@ impl Endpoint {
         self.sessions.put(session);
         self.sessions.weigh(number);
         self.read_changes(&id);
-        self.log_opened(EventKind::SessionRestored, number, &request.facts);
+        self.log_of_request(EventKind::SessionRestored, number, &request.facts);
         Found::Session(number)
     }
 
@@ -136,7 +136,7 @@ impl Endpoint {
         let opened =
             |session: &mut super::sessions::Session| session.peer.machine.agreed().is_some();
         match self.sessions.get_mut(number).is_some_and(opened) {
-            true => self.log_opened(EventKind::SessionOpened, number, &facts),
+            true => self.log_of_request(EventKind::SessionOpened, number, &facts),
             false => self.end_session(now, number, End::NotOpened),
         }
     }

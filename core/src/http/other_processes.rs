@@ -13,8 +13,9 @@ use super::{
     sealed_id, session,
 };
 use crate::{
+    log_events::EventKind,
     protocol::{Frame, Id, Message, Method, Params, Raw, json},
-    session::server::ListKind,
+    session::server::{HttpFacts, ListKind},
 };
 
 impl Endpoint {
@@ -129,9 +130,9 @@ impl Endpoint {
     }
 
     /// Passes on what a client says about a request or question that this process does not know.
-    pub(super) fn pass_on(&mut self, number: u64, frame: &Frame<'_>) {
+    pub(super) fn pass_on(&mut self, number: u64, frame: &Frame<'_>, facts: &HttpFacts) {
         if !self.is_shared {
-            return;
+            return self.log_lost_answers(number, frame, facts);
         }
         let Some(session) = self.sessions.get_mut(number) else { return };
         let (id, machine) = (session.id.to_string(), &session.peer.machine);
@@ -158,6 +159,25 @@ impl Endpoint {
         };
         for message in messages {
             self.publish(&message);
+        }
+    }
+
+    /// Logs answers that reach nobody. Their POST succeeds nevertheless: an error would end the connection of some clients for good,
+    /// such as those of the official Python SDK 1.x, and with it all their calls.
+    fn log_lost_answers(&mut self, number: u64, frame: &Frame<'_>, facts: &HttpFacts) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let machine = &session.peer.machine;
+        // One whose question is over is late, and no loss.
+        let is_lost = |message: &Message<'_>| match message {
+            Message::Response { id: Some(question), .. } => !machine.has_asked(question),
+            _ => false,
+        };
+        let is_lost = match frame {
+            Frame::One(message) => message.as_ref().is_ok_and(is_lost),
+            Frame::Batch(messages) => messages.iter().flatten().any(is_lost),
+        };
+        if is_lost {
+            self.log_of_request(EventKind::AnswerLost, number, facts);
         }
     }
 

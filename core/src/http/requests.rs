@@ -323,7 +323,7 @@ impl Endpoint {
         if asks_for_more(&frame) {
             self.presume_confirmed(now, number);
         }
-        self.pass_on(number, &frame);
+        self.pass_on(number, &frame, &request.facts);
         self.post_to_session(now, request, number, Some(frame));
     }
 

@@ -170,7 +170,7 @@ impl Endpoint {
         self.exchanges.insert(id, exchange);
         let number = session.number;
         self.sessions.put(session);
-        self.log_opened(EventKind::SessionOpened, number, &facts);
+        self.log_of_request(EventKind::SessionOpened, number, &facts);
     }
 
     pub(super) fn post_legacy_sse(

@@ -90,6 +90,8 @@ events! {
     SessionEnded: "session.ended", "gudgeon::session", DEBUG, [reason, session, client];
     /// A session was ended to make room for another one.
     SessionEvicted: "session.evicted", "gudgeon::session", INFO, limited, [limit, session, client, left_out];
+    /// The answer to a question was dropped, because another process has asked it, or this one before a restart.
+    AnswerLost: "answer.lost", "gudgeon::session", WARN, limited, [session, client, principal, remote, left_out];
     /// A client opened a stream over HTTP: a GET of a session, or `subscriptions/listen`.
     StreamOpened: "stream.opened", "gudgeon::stream", DEBUG, [session, client, principal, remote];
     /// Such a stream was closed.

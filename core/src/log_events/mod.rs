@@ -154,6 +154,11 @@ impl fmt::Display for LogEvent {
             EventKind::SessionEvicted => {
                 write!(f, "ended {} to make room for another one: {detail}", self.session())
             }
+            EventKind::AnswerLost => write!(
+                f,
+                "dropped an answer of {}, because nobody here has asked: share a store, or send all requests of a session to one process",
+                self.session()
+            ),
             EventKind::StreamOpened if facts.session.is_none() => {
                 write!(f, "opened a subscription{}", self.for_client())
             }

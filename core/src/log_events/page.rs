@@ -79,7 +79,9 @@ impl EventKind {
                 "too many requests in flight (option max_in_flight)",
                 EventFacts { status: Some(503), ..caller },
             ),
-            Self::SessionOpened | Self::SessionRestored | Self::StreamOpened => ("", "", caller),
+            Self::SessionOpened | Self::SessionRestored | Self::AnswerLost | Self::StreamOpened => {
+                ("", "", caller)
+            }
             Self::SessionEnded => ("idle", "it was idle for too long", caller),
             Self::SessionEvicted => ("max_sessions", "option max_sessions", caller),
             Self::StreamClosed => ("client_left", "its client left", caller),

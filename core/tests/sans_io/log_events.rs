@@ -6,7 +6,9 @@ use gudgeon::{
     engine::HandlerEvent,
     http::{EndpointConfig, EndpointInput, ExchangeId},
     log_events::page,
-    protocol::{Dialect, Principal},
+    protocol::{Dialect, Method, Principal, Question, json::to_raw},
+    router::Reply,
+    session::asking::AskId,
 };
 use serde_json::{Value, json};
 
@@ -134,6 +136,37 @@ fn a_session_that_makes_room_names_the_option() {
     assert_eq!(events[0].1["limit"], "max_sessions");
     assert!(events[0].2.ends_with("to make room for another one: option max_sessions"));
     assert_eq!(events[1].0, "session.opened");
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_is_logged_unless_it_is_late() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let call = visitor.call(&session, 1, "wait");
+    let question =
+        Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+    let run = visitor.runs[0].id;
+    let ask = HandlerEvent::Ask { ask: AskId(5), question };
+    visitor.handle(EndpointInput::Handler(run, ask));
+    let asked = visitor.reply(call).messages()[0]["id"].clone();
+    visitor.finish(Ok(Reply::Nothing));
+    take(&mut visitor);
+    let answer = |id: &Value| json!({"jsonrpc": "2.0", "id": id, "result": {"roots": []}});
+    let late = visitor.legacy(&session, &answer(&asked));
+    assert!(take(&mut visitor).is_empty());
+    for id in [&json!(77), &json!("a")] {
+        let elsewhere = visitor.legacy(&session, &answer(id));
+        let [(name, fields, text)] = &take(&mut visitor)[..] else { panic!() };
+        assert_eq!((&**name, &fields["client"]), ("answer.lost", &json!("c")));
+        assert!(text.contains("nobody here has asked: share a store"), "{text}");
+        for posted in [late, elsewhere] {
+            assert_eq!(visitor.reply(posted).status, 202);
+        }
+    }
+    // Another process may have asked.
+    visitor.endpoint.share();
+    visitor.legacy(&session, &answer(&json!(77)));
+    assert!(take(&mut visitor).is_empty() && visitor.published.len() == 1);
 }
 
 #[test]

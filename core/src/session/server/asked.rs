@@ -25,6 +25,8 @@ const MAX_OPEN: usize = 1_000;
 pub(super) struct Asked {
     /// Makes page ids unpredictable and different from those of other sessions.
     seed: [u8; 32],
+    /// The id of the first question.
+    first: u64,
     next: u64,
     open: BTreeMap<u64, Open>,
     /// Questions asked before the client confirmed the handshake.
@@ -66,6 +68,7 @@ impl Asked {
     pub(super) fn new(seed: &[u8], first: u64) -> Self {
         Self {
             seed: Sha256::digest(seed).into(),
+            first,
             next: first,
             open: BTreeMap::new(),
             held: Vec::new(),
@@ -164,6 +167,11 @@ impl Asked {
     /// Returns whether a question with this id is open.
     pub(super) fn has(&self, id: &Id) -> bool {
         id.as_json().parse().is_ok_and(|number: u64| self.open.contains_key(&number))
+    }
+
+    /// Returns whether a question with this id was sent.
+    pub(super) fn has_sent(&self, id: &Id) -> bool {
+        id.as_json().parse().is_ok_and(|number: u64| (self.first..self.next).contains(&number))
     }
 
     /// Returns whether no question and no page is open.

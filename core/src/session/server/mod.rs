@@ -211,6 +211,11 @@ impl ServerSession {
         self.asked.as_ref().is_some_and(|asked| asked.has(question))
     }
 
+    /// Returns whether a question with this id was asked, also if nothing waits for its answer any more.
+    pub(crate) fn has_asked(&self, question: &Id) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.has_sent(question))
+    }
+
     /// Returns whether a request with this id is unanswered.
     pub(crate) fn has(&self, request: &Id) -> bool {
         self.pending.contains(request)
