@@ -248,15 +248,17 @@ impl Endpoint {
             None => (reply::legacy_status(error), reply::json_head()),
             Some(missing) => self.step_up(&exchange, *missing, reply::json_head()),
         };
-        if exchange.accepts.json || status != StatusCode::OK {
-            let headers = named(headers, session);
-            self.respond(id, &mut exchange, status, headers, frame, false);
-        } else {
-            let mut bytes = Vec::with_capacity(frame.len() + 16);
-            sse::event(&mut bytes, None, &frame);
-            let headers = named(reply::stream_head(), session);
-            self.respond(id, &mut exchange, StatusCode::OK, headers, bytes, false);
-        }
+        let (status, headers, body) = match exchange.accepts.json || status != StatusCode::OK {
+            true => (status, headers, frame),
+            false => {
+                let mut bytes = Vec::with_capacity(frame.len() + 16);
+                sse::event(&mut bytes, None, &frame);
+                (StatusCode::OK, reply::stream_head(), bytes)
+            }
+        };
+        let part = first_part(&mut exchange, status, named(headers, session), body, false);
+        let stored = self.stored.wait_for(id, session.changing);
+        self.send_after(id, stored, part);
     }
 
     /// Turns the answer to a POST into a stream, unless it is one already. Returns whether that is possible.
@@ -341,20 +343,17 @@ impl Endpoint {
         }
     }
 
-    /// Returns the first part of an answer.
+    /// Begins an answer.
     pub(super) fn respond(
         &mut self,
         id: ExchangeId,
         exchange: &mut Exchange,
         status: StatusCode,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Vec<u8>,
         more: bool,
     ) {
-        if let Some(cors) = exchange.cors.take() {
-            headers.extend(*cors);
-        }
-        let part = Part::Head { status, headers, body, more };
+        let part = first_part(exchange, status, headers, body, more);
         self.outputs.push_back(EndpointOutput::Exchange(id, part));
     }
 
@@ -416,6 +415,20 @@ impl Endpoint {
         let body = reply::refusal_of(exchange.request_id.as_ref(), why);
         self.respond(id, &mut exchange, status, reply::json_head(), body, false);
     }
+}
+
+/// Returns the first part of an answer.
+fn first_part(
+    exchange: &mut Exchange,
+    status: StatusCode,
+    mut headers: HeaderMap,
+    body: Vec<u8>,
+    more: bool,
+) -> Part {
+    if let Some(cors) = exchange.cors.take() {
+        headers.extend(*cors);
+    }
+    Part::Head { status, headers, body, more }
 }
 
 /// Returns whether the session's revision has streams that begin with an id.

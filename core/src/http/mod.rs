@@ -611,13 +611,13 @@ impl Endpoint {
             Some(input) => session.peer.handle(&mut pump, stream, input, emit),
             None => session.peer.drain(&mut pump, stream, &mut emit),
         }
+        if self.stored.is_there() {
+            self.share_changes(now, &mut session);
+        }
         for (to, frame) in sent {
             self.deliver_in_session(now, &mut session, to, frame);
         }
         session.touched = now;
-        if self.stored.is_there() {
-            self.share_changes(&mut session);
-        }
         self.sweep_at(session.peer.machine.deadline());
         self.sessions.put(session);
     }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    ExchangeId, PeerId, PeerSession,
+    ExchangeId, PeerId, PeerSession, StoreTicket,
     events::{self, EventLog},
     sealed_id::SessionId,
     session_shares::SessionShares,
@@ -71,6 +71,8 @@ pub(super) struct Session {
     pub(super) peer: PeerSession,
     /// The time of the client's last request, or of the end of its last stream.
     pub(super) touched: Instant,
+    /// The operation that stores the last change that the client made to it, for other processes.
+    pub(super) changing: Option<StoreTicket>,
     /// The one stream that carries everything, for the HTTP+SSE transport of 2024-11-05.
     pub(super) legacy_sse: Option<ExchangeId>,
     /// True if the client has opened a GET stream before.
@@ -230,6 +232,7 @@ impl Sessions {
             weight: 0,
             peer,
             touched: now,
+            changing: None,
             legacy_sse: None,
             has_listened: false,
             streams: Vec::new(),

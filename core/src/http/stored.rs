@@ -2,6 +2,7 @@
 //! replies.
 
 use std::{
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,7 +16,7 @@ use super::{
     sealed_id::{self, LIFETIME, SessionKey},
     session,
     session_values::ValuesStep,
-    unsent::Unstored,
+    unsent::{Unstored, UnstoredEvent},
 };
 use crate::store::{StoreOperation, StoreReply};
 
@@ -39,8 +40,8 @@ pub(super) enum Awaiting {
     Changes(Arc<str>),
     /// The values of a session.
     Values(ValuesStep),
-    /// An event of a stream, which is sent when it is stored.
-    Event(Unstored),
+    /// Something that clients are told of when it is stored.
+    Unstored(Unstored),
 }
 
 /// The operations whose replies are awaited.
@@ -49,6 +50,10 @@ pub(super) struct Stored {
     /// `true` if there is a store.
     is_there: bool,
     next: u64,
+    /// The sessions whose changes are to be read again.
+    pub(super) to_read: VecDeque<u64>,
+    /// The number of sessions whose changes are read.
+    pub(super) reading: usize,
     awaiting: FxHashMap<StoreTicket, Awaiting>,
 }
 
@@ -63,37 +68,62 @@ impl Stored {
         self.awaiting.contains_key(&ticket)
     }
 
-    /// Returns the events of a stream that are not stored yet, with their numbers.
+    /// Returns the events of a stream that are not stored yet, with the readers that wait for them.
     pub(super) fn unstored_of(
         &mut self,
         session: u64,
         stream: u64,
-    ) -> impl Iterator<Item = (u64, StoreTicket, &mut Unstored)> {
+    ) -> impl Iterator<Item = (StoreTicket, &mut UnstoredEvent, &mut Vec<ExchangeId>)> {
         self.awaiting.iter_mut().filter_map(move |(ticket, awaiting)| {
-            let Awaiting::Event(unstored) = awaiting else { return None };
-            Some((unstored.of(session, stream)?, *ticket, unstored))
+            let Awaiting::Unstored(Unstored { event: Some(event), readers, .. }) = awaiting else {
+                return None;
+            };
+            let is_of_it = (event.session, event.stream) == (session, stream);
+            is_of_it.then_some((*ticket, event, readers))
         })
     }
 
-    /// Takes the events for which there was no reply in time, in the order in which they were sent to the store.
-    pub(super) fn take_late_events(&mut self, now: Instant) -> Vec<Unstored> {
-        let is_late = |_: &StoreTicket, awaiting: &mut Awaiting| matches!(awaiting, Awaiting::Event(unstored) if unstored.until() <= now);
-        let mut late: Vec<_> = self.awaiting.extract_if(is_late).collect();
-        late.sort_unstable_by_key(|(ticket, _)| *ticket);
-        let event = |(_, awaiting)| match awaiting {
-            Awaiting::Event(unstored) => Some(unstored),
-            _ => None,
+    /// Has the output for a reader wait for an operation, if that is under way.
+    pub(super) fn wait_for(
+        &mut self,
+        reader: ExchangeId,
+        ticket: Option<StoreTicket>,
+    ) -> Option<StoreTicket> {
+        let ticket = ticket?;
+        let Some(Awaiting::Unstored(unstored)) = self.awaiting.get_mut(&ticket) else {
+            return None;
         };
-        late.into_iter().filter_map(event).collect()
+        unstored.readers.push(reader);
+        Some(ticket)
     }
 
-    /// Returns the time at which the next event is sent if there is no reply.
-    pub(super) fn next_late_event(&self) -> Option<Instant> {
+    /// Takes what was not stored in time, in the order in which it was sent to the store.
+    pub(super) fn take_late(&mut self, now: Instant) -> Vec<Unstored> {
+        let is_late = |_: &StoreTicket, awaiting: &mut Awaiting| match awaiting {
+            Awaiting::Unstored(unstored) => unstored.until <= now,
+            _ => false,
+        };
+        let mut late: Vec<_> = self.awaiting.extract_if(is_late).collect();
+        late.sort_unstable_by_key(|(ticket, _)| *ticket);
+        let unstored = |(_, awaiting)| match awaiting {
+            Awaiting::Unstored(unstored) => Some(unstored),
+            _ => None,
+        };
+        late.into_iter().filter_map(unstored).collect()
+    }
+
+    /// Returns the time at which something was not stored in time.
+    pub(super) fn next_late(&self) -> Option<Instant> {
         let until = |awaiting: &Awaiting| match awaiting {
-            Awaiting::Event(unstored) => Some(unstored.until()),
+            Awaiting::Unstored(unstored) => Some(unstored.until),
             _ => None,
         };
         self.awaiting.values().filter_map(until).min()
+    }
+
+    /// Has nothing wait for the store any more.
+    pub(super) fn forget_unstored(&mut self) {
+        self.awaiting.retain(|_, awaiting| !matches!(awaiting, Awaiting::Unstored(_)));
     }
 }
 
@@ -143,10 +173,14 @@ impl Endpoint {
                 }
             }
             Some(Awaiting::Events(exchange)) => self.continue_following(now, exchange, reply),
-            Some(Awaiting::Changes(session)) => self.repeat_changes(now, &session, reply),
+            Some(Awaiting::Changes(session)) => {
+                self.stored.reading -= 1;
+                self.repeat_changes(now, &session, reply);
+                self.read_next_changes();
+            }
+            // The driver reports a failure. The output is sent nevertheless, because its client waits for it.
+            Some(Awaiting::Unstored(unstored)) => self.end_waiting(&unstored),
             Some(Awaiting::Values(step)) => self.handle_values(now, step, reply),
-            // The driver reports a failure. The event is sent nevertheless, because its client waits for it.
-            Some(Awaiting::Event(event)) => self.end_waiting(&event),
         }
     }
 
@@ -155,6 +189,7 @@ impl Endpoint {
         if self.stored.is_there {
             let log = ENDED.to_owned();
             self.ask_store(StoreOperation::Read { log, after: 0 }, Awaiting::Ended);
+            self.read_all_changes();
         }
         let lists = self.engine.declared_lists();
         self.lists_changed(now, &lists);

@@ -8,7 +8,7 @@ use super::{
     Endpoint, StoreTicket, events,
     sessions::{MAX_EVENT_BYTES, MAX_EVENTS, Session},
     stored::{self, Awaiting},
-    unsent::Unstored,
+    unsent::{Unstored, UnstoredEvent},
 };
 use crate::{
     protocol::{Id, Raw, json},
@@ -61,9 +61,9 @@ impl Endpoint {
                 Err(_) => return None,
             },
         };
-        let mut unstored = Unstored::new(now, (in_session, stream), number, is_last);
-        unstored.reader = entry.exchange;
-        unstored.is_followed = entry.is_followed && entry.exchange.is_none();
+        let is_followed = entry.is_followed && entry.exchange.is_none();
+        let unstored = UnstoredEvent { session: in_session, stream, number, is_last, is_followed };
+        let unstored = Unstored::new(now, entry.exchange, Some(unstored));
         let request = entry.request.as_ref().map(|id: &Id| json::raw(id.as_json().to_owned()));
         let mut event = String::new();
         json::push(&mut event, &StoredEvent { number, request, frame, is_last });
@@ -74,8 +74,8 @@ impl Endpoint {
             max_bytes: MAX_EVENT_BYTES as u64,
             ttl: KEPT,
         };
-        self.sweep_at(Some(unstored.until()));
-        Some(self.ask_store(append, Awaiting::Event(unstored)))
+        self.sweep_at(Some(unstored.until));
+        Some(self.ask_store(append, Awaiting::Unstored(unstored)))
     }
 }
 

@@ -229,10 +229,10 @@ impl Endpoint {
         }
         self.connect(now, request, session, stream);
         let mut unstored = FxHashMap::default();
-        for (number, ticket, event) in self.stored.unstored_of(session.number, stream) {
-            event.reader = Some(id);
+        for (ticket, event, readers) in self.stored.unstored_of(session.number, stream) {
+            *readers = vec![id];
             event.is_followed = false;
-            unstored.insert(number, ticket);
+            unstored.insert(event.number, ticket);
         }
         for (event, frame) in missed {
             let stored = events::number_of(&event).and_then(|event| unstored.get(&event).copied());

@@ -1,5 +1,5 @@
-//! Events that wait until the store has them. The id of an event promises that its stream can be resumed after it, also when the
-//! process of the stream is gone, so the id is not sent before.
+//! Output that waits until the store has what it promises. The id of an event promises that its stream can be resumed after it, and
+//! the answer to a subscription that changes will be told, also when this process is gone.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::protocol::json;
 
-/// The time after which an event is sent although the store has not replied.
+/// The time after which output is sent although the store has not replied.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The maximum number of bytes that wait for one reader. What is above is sent, and counts as what the reader leaves unread.
 const MAX_UNSENT: usize = 1024 * 1024;
@@ -29,38 +29,35 @@ struct Waiting {
     bytes: usize,
 }
 
-/// An event that the store does not have yet.
+/// A thing that the store does not have yet.
 #[derive(Debug)]
 pub(super) struct Unstored {
-    session: u64,
-    stream: u64,
-    event: u64,
-    is_last: bool,
-    /// Its reader; `None` if there is none here.
-    pub(super) reader: Option<ExchangeId>,
+    /// The readers whose output waits for it.
+    pub(super) readers: Vec<ExchangeId>,
+    /// `None` if it is no event.
+    pub(super) event: Option<UnstoredEvent>,
+    /// The time at which the output is sent without it.
+    pub(super) until: Instant,
+}
+
+/// An event of a stream.
+#[derive(Debug)]
+pub(super) struct UnstoredEvent {
+    pub(super) session: u64,
+    pub(super) stream: u64,
+    pub(super) number: u64,
+    pub(super) is_last: bool,
     /// `true` if the client goes on with the stream in another process.
     pub(super) is_followed: bool,
-    until: Instant,
 }
 
 impl Unstored {
     pub(super) fn new(
         now: Instant,
-        (session, stream): (u64, u64),
-        event: u64,
-        is_last: bool,
+        reader: Option<ExchangeId>,
+        event: Option<UnstoredEvent>,
     ) -> Self {
-        let until = now + PATIENCE;
-        Self { session, stream, event, is_last, reader: None, is_followed: false, until }
-    }
-
-    pub(super) fn until(&self) -> Instant {
-        self.until
-    }
-
-    /// Returns the number of the event if it is of this stream.
-    pub(super) fn of(&self, session: u64, stream: u64) -> Option<u64> {
-        (self.session == session && self.stream == stream).then_some(self.event)
+        Self { readers: reader.into_iter().collect(), event, until: now + PATIENCE }
     }
 }
 
@@ -77,85 +74,92 @@ impl Unsent {
 }
 
 impl Endpoint {
-    /// Sends a part once the store has its event, if it has one, and after the parts before it.
+    /// Sends a part once the store has what it promises, if it does, and after the parts before it.
     pub(super) fn send_after(
         &mut self,
         reader: ExchangeId,
-        event: Option<StoreTicket>,
+        stored: Option<StoreTicket>,
         part: Part,
     ) {
-        if event.is_none() && !self.unsent.has(reader) {
+        if stored.is_none() && !self.unsent.has(reader) {
             self.outputs.push_back(EndpointOutput::Exchange(reader, part));
             return;
         }
         let waiting = self.unsent.0.entry(reader).or_default();
-        if let Part::Bytes(bytes) = &part {
-            waiting.bytes += bytes.len();
-        }
-        waiting.parts.push_back((event, part));
+        waiting.bytes += length(&part);
+        waiting.parts.push_back((stored, part));
         if waiting.bytes > MAX_UNSENT {
             self.send_ready(reader, MAX_UNSENT);
         }
     }
 
-    /// Handles that the store has an event, or does not get it.
-    pub(super) fn end_waiting(&mut self, event: &Unstored) {
-        if event.is_followed {
+    /// Handles that the store has something, or does not get it.
+    pub(super) fn end_waiting(&mut self, stored: &Unstored) {
+        if let Some(event) = &stored.event
+            && event.is_followed
+        {
             self.send_elsewhere(event);
         }
-        if let Some(reader) = event.reader {
-            self.send_ready(reader, MAX_UNSENT);
+        for reader in &stored.readers {
+            self.send_ready(*reader, MAX_UNSENT);
         }
     }
 
-    /// Sends the events for which the store has not replied in time.
+    /// Sends that for which the store has not replied in time.
     pub(super) fn check_unsent(&mut self, now: Instant) {
-        for event in self.stored.take_late_events(now) {
-            self.end_waiting(&event);
+        for late in self.stored.take_late(now) {
+            self.end_waiting(&late);
         }
-        let next = self.stored.next_late_event();
+        let next = self.stored.next_late();
         self.sweep_at(next);
     }
 
     /// Sends all that waits.
     pub(super) fn send_unsent(&mut self) {
+        self.stored.forget_unstored();
         for reader in self.unsent.0.keys().copied().collect::<Vec<_>>() {
-            self.send_ready(reader, 0);
+            self.send_ready(reader, MAX_UNSENT);
         }
     }
 
-    /// Sends the first parts for a reader, up to the first event that the store does not have; more while so many bytes wait.
+    /// Sends the first parts for a reader, up to the first one whose promise is not stored; more while more bytes wait.
     fn send_ready(&mut self, reader: ExchangeId, max_bytes: usize) {
         let Some(mut waiting) = self.unsent.0.remove(&reader) else { return };
-        while let Some((event, part)) = waiting.parts.pop_front() {
-            let is_unstored = event.is_some_and(|event| self.stored.awaits(event));
+        while let Some((stored, part)) = waiting.parts.pop_front() {
+            let is_unstored = stored.is_some_and(|ticket| self.stored.awaits(ticket));
             if is_unstored && waiting.bytes <= max_bytes {
-                waiting.parts.push_front((event, part));
+                waiting.parts.push_front((stored, part));
                 self.unsent.0.insert(reader, waiting);
                 return;
             }
-            if let Part::Bytes(bytes) = &part {
-                waiting.bytes -= bytes.len();
-            }
+            waiting.bytes -= length(&part);
             self.outputs.push_back(EndpointOutput::Exchange(reader, part));
         }
     }
 
     /// Sends an event to the process in which the client goes on with its stream.
-    fn send_elsewhere(&mut self, event: &Unstored) {
+    fn send_elsewhere(&mut self, event: &UnstoredEvent) {
         let Some(session) = self.sessions.get_mut(event.session) else { return };
         // Without its frame the other process reads it from the store.
-        let frame = session.log().frame(event.stream, event.event);
+        let frame = session.log().frame(event.stream, event.number);
         let Some(text) = frame.and_then(|frame| String::from_utf8(frame.to_vec()).ok()) else {
             return;
         };
         let message = ProcessMessage::Event {
             session: session.id.to_string(),
             stream: event.stream,
-            event: event.event,
+            event: event.number,
             frame: json::raw(text),
             is_last: event.is_last,
         };
         self.publish(&message);
+    }
+}
+
+fn length(part: &Part) -> usize {
+    match part {
+        Part::Head { body, .. } => body.len(),
+        Part::Bytes(bytes) => bytes.len(),
+        Part::End => 0,
     }
 }

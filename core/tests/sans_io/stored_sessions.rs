@@ -110,6 +110,19 @@ impl Replicas {
         self.processes[process].as_ref().expect("it lives").reply(exchange).messages()
     }
 
+    /// Sends a request that succeeds once the store has replied.
+    fn serves(&mut self, process: usize, request: &Request) {
+        let asked = self.at(process, |process| process.request(request));
+        let reply = self.get_mut(process).reply(asked);
+        assert!(reply.status == 200 && reply.json().get("result").is_some(), "{reply:?}");
+    }
+
+    fn updates(&self, process: usize, exchange: u64) -> usize {
+        let messages = self.messages(process, exchange);
+        let is_update = |message: &&Value| message["method"] == "notifications/resources/updated";
+        messages.iter().filter(is_update).count()
+    }
+
     /// Opens a session, and a call in process 1 that reports progress once. Returns the session, the exchange, and the id of the
     /// event.
     fn call(&mut self) -> (String, u64, String) {
@@ -378,6 +391,30 @@ fn what_waits_for_the_store_is_bounded_and_sent_when_the_server_stops() {
 }
 
 #[test]
+fn a_subscription_is_stored_and_told_to_all_before_it_is_confirmed() {
+    let mut replicas = Replicas::new();
+    let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
+    let process = replicas.get_mut(1);
+    // Restored from its id.
+    process.serves(&Request::of_session(&session, &message("ping", json!({}))));
+    replicas.settle();
+    let process = replicas.get_mut(1);
+    let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
+    let subscribed = process.request(&Request::of_session(&session, &subscribe));
+    let other = process.request(&Request::of_session(&session, &message("ping", json!({}))));
+    assert_eq!((process.published.len(), process.stored.len()), (1, 1));
+    assert!([subscribed, other].iter().all(|id| !process.replies.contains_key(id)));
+    replicas.settle();
+    assert!([subscribed, other].iter().all(|id| replicas.get_mut(1).reply(*id).complete));
+    // A store that never replies does not hold it up for long.
+    let process = replicas.get_mut(1);
+    let again = process.request(&Request::of_session(&session, &subscribe));
+    process.stored.clear();
+    process.advance(Duration::from_secs(5));
+    assert!(process.reply(again).complete);
+}
+
+#[test]
 fn events_that_are_missing_are_no_secret() {
     let mut replicas = Replicas::new();
     let (session, _, event) = replicas.call();
@@ -409,7 +446,7 @@ fn a_store_that_is_away_makes_the_client_try_again_and_costs_calls_nothing() {
     let ping = Request::of_session(&session, &message("ping", json!({})));
     replicas.at(0, |process| process.serves(&ping));
     let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
-    replicas.at(0, |process| process.serves(&Request::of_session(&session, &subscribe)));
+    replicas.serves(0, &Request::of_session(&session, &subscribe));
 }
 
 #[test]
@@ -436,7 +473,7 @@ fn subscriptions_and_the_log_level_outlive_their_process() {
         ("logging/setLevel", json!({"level": "error"})),
     ] {
         let request = Request::of_session(&session, &message(method, params));
-        replicas.at(1, |process| process.serves(&request));
+        replicas.serves(1, &request);
     }
     replicas.kill(1);
     let stream = replicas.at(2, |process| process.get(&session, ""));
@@ -476,7 +513,7 @@ fn an_update_is_told_once_wherever_client_change_and_subscription_are() {
     let mut replicas = Replicas::new();
     let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
     let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
-    replicas.at(1, |process| process.serves(&Request::of_session(&session, &subscribe)));
+    replicas.serves(1, &Request::of_session(&session, &subscribe));
     let stream = replicas.at(2, |process| process.get(&session, ""));
     let before = replicas.messages(2, stream).len();
     for (at, expected) in [(0, 1), (1, 2), (2, 3)] {
@@ -496,7 +533,7 @@ fn a_stream_that_answers_no_request_loses_nothing_when_it_moves() {
     let mut replicas = Replicas::new();
     let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
     let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
-    replicas.at(1, |process| process.serves(&Request::of_session(&session, &subscribe)));
+    replicas.serves(1, &Request::of_session(&session, &subscribe));
     let stream = replicas.at(1, |process| process.get(&session, ""));
     replicas.at(1, |process| process.handle(EndpointInput::Updated("fixture://about")));
     let (event, _) = replicas.get_mut(1).reply(stream).events().last().unwrap().clone();
@@ -517,7 +554,7 @@ fn after_lost_messages_everything_counts_as_changed() {
     let mut replicas = Replicas::new();
     let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
     let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
-    replicas.at(0, |process| process.serves(&Request::of_session(&session, &subscribe)));
+    replicas.serves(0, &Request::of_session(&session, &subscribe));
     let stream = replicas.at(0, |process| process.get(&session, ""));
     let listen = json!({"notifications": {
         "toolsListChanged": true, "resourceSubscriptions": ["fixture://about"],
@@ -535,6 +572,72 @@ fn after_lost_messages_everything_counts_as_changed() {
     let all = ["notifications/resources/updated", "notifications/tools/list_changed"];
     assert!(all.iter().all(|method| methods(&told).contains(&(*method).to_owned())), "{told:?}");
     assert_eq!(methods(&replicas.messages(0, listening)[before..]), all);
+}
+
+#[test]
+fn a_store_that_comes_back_empty_gets_subscriptions_and_log_levels_again() {
+    let mut replicas = Replicas::new();
+    let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
+    for (method, params) in [
+        ("resources/subscribe", json!({"uri": "fixture://about"})),
+        ("logging/setLevel", json!({"level": "error"})),
+    ] {
+        let request = Request::of_session(&session, &message(method, params));
+        replicas.serves(1, &request);
+    }
+    replicas.logs.clear();
+    for process in 0..3 {
+        replicas.at(process, |process| process.handle(EndpointInput::MessagesLost));
+    }
+    let stored: Vec<_> = replicas.logs.values().flatten().collect();
+    let has_level =
+        |event: &&Vec<u8>| String::from_utf8_lossy(event).contains(r#""level":"error""#);
+    assert!(stored.into_iter().any(|event| has_level(&event)));
+    replicas.kill(1);
+    let stream = replicas.at(2, |process| process.get(&session, ""));
+    assert_eq!(replicas.updates(2, stream), 1, "it may have changed in the meantime");
+    replicas.at(0, |process| process.handle(EndpointInput::Updated("fixture://about")));
+    assert_eq!(replicas.updates(2, stream), 2);
+}
+
+#[test]
+fn a_subscription_whose_message_was_lost_is_known_after_all() {
+    let mut replicas = Replicas::new();
+    let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
+    let stream = replicas.at(2, |process| process.get(&session, ""));
+    let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
+    let process = replicas.get_mut(1);
+    let asked = process.request(&Request::of_session(&session, &subscribe));
+    process.published.clear();
+    replicas.settle();
+    assert_eq!(replicas.get_mut(1).reply(asked).status, 200);
+    replicas.at(0, |process| process.handle(EndpointInput::Updated("fixture://about")));
+    assert_eq!(replicas.updates(2, stream), 0);
+    replicas.at(2, |process| process.handle(EndpointInput::MessagesLost));
+    assert_eq!(replicas.updates(2, stream), 1);
+}
+
+#[test]
+fn the_changes_of_many_sessions_are_read_some_at_a_time() {
+    let mut replicas = Replicas::new();
+    for _ in 0..200 {
+        let session = replicas.at(0, |process| process.open("2025-11-25", json!({})));
+        replicas.at(0, |process| process.get(&session, ""));
+    }
+    let process = replicas.get_mut(0);
+    process.handle(EndpointInput::MessagesLost);
+    let is_read = |operation: &StoreOperation| matches!(operation, StoreOperation::Read { log, .. } if log.starts_with("changes:"));
+    let (mut at_once, mut all) = (0, 0);
+    while !replicas.get_mut(0).stored.is_empty() {
+        let operations = std::mem::take(&mut replicas.get_mut(0).stored);
+        let reading = operations.iter().filter(|(_, operation)| is_read(operation)).count();
+        (at_once, all) = (at_once.max(reading), all + reading);
+        for (ticket, operation) in operations {
+            let reply = replicas.carry_out(operation);
+            replicas.get_mut(0).handle(EndpointInput::Stored(ticket, reply));
+        }
+    }
+    assert_eq!((at_once, all), (64, 200));
 }
 
 #[test]
@@ -592,7 +695,7 @@ fn what_a_session_stores_is_bounded() {
     let (session, ..) = replicas.call();
     let subscribe = message("resources/subscribe", json!({"uri": "fixture://about"}));
     let process = replicas.get_mut(1);
-    process.serves(&Request::of_session(&session, &subscribe));
+    process.request(&Request::of_session(&session, &subscribe));
     let progress = Progress { progress: 2.0, total: None, message: None };
     let run = process.runs[0].id;
     process.handle(EndpointInput::Handler(run, HandlerEvent::Progress(progress)));

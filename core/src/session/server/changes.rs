@@ -1,5 +1,7 @@
 //! The changes that a client makes to its session, for the other processes that may go on with it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::ServerSession;
@@ -27,6 +29,17 @@ impl ServerSession {
     /// Returns the changes that the client has made since the last call.
     pub(crate) fn take_changes(&mut self) -> Vec<SessionChange> {
         self.tracked.as_mut().map(|changes| std::mem::take(&mut changes.0)).unwrap_or_default()
+    }
+
+    /// Returns the changes that make a new session what this one is.
+    pub(crate) fn changes_so_far(&self) -> Vec<SessionChange> {
+        let subscribed = self.subscriptions.uris().iter().cloned().map(SessionChange::Subscribe);
+        subscribed.chain(self.handshake.chosen_level().map(SessionChange::Level)).collect()
+    }
+
+    /// Returns the resources that the client has subscribed to.
+    pub(crate) fn subscribed(&self) -> &BTreeSet<String> {
+        self.subscriptions.uris()
     }
 
     /// Makes a change that the client has made in another process. One that is not possible here is left out.

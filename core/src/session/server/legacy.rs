@@ -194,6 +194,11 @@ impl Handshake {
         }
     }
 
+    /// Returns the log level that the client has set; `None` for the one until then.
+    pub(super) fn chosen_level(&self) -> Option<LoggingLevel> {
+        self.level().filter(|level| *level != DEFAULT_LEVEL)
+    }
+
     pub(super) fn level(&self) -> Option<LoggingLevel> {
         match self {
             Self::Awaiting | Self::Expired => None,

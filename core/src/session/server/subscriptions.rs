@@ -33,6 +33,11 @@ impl Subscriptions {
         self.uris.is_empty() && self.listening.is_empty()
     }
 
+    /// Returns the resources of `resources/subscribe`.
+    pub(super) fn uris(&self) -> &BTreeSet<String> {
+        &self.uris
+    }
+
     /// Ends the subscription of a `subscriptions/listen`.
     pub(super) fn forget(&mut self, call: InboundKey) {
         self.listening.retain(|(key, _)| *key != call);
