@@ -77,6 +77,14 @@ pub(super) fn lease(owner: &str) -> StoreOperation {
     StoreOperation::Lease { key: "lease".into(), owner: owner.into(), ttl: TTL }
 }
 
+pub(super) fn renew(owner: &str) -> StoreOperation {
+    StoreOperation::Renew { key: "lease".into(), owner: owner.into(), ttl: TTL }
+}
+
+pub(super) fn release(owner: &str) -> StoreOperation {
+    StoreOperation::Release { key: "lease".into(), owner: owner.into() }
+}
+
 pub(super) fn publish(message: &[u8]) -> StoreOperation {
     StoreOperation::Publish { topic: "topic".into(), message: message.into() }
 }

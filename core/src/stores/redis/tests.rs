@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 use std::{
+    io::{Read, Write},
     net::TcpListener,
+    os::unix::net::UnixStream,
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{Arc, Condvar, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -12,7 +14,8 @@ use super::*;
 use crate::{
     store::StoreEvent,
     stores::tests::{
-        ENOUGH, Folder, begin, failure, get, lease, message, next, publish, put, run, subscribe,
+        ENOUGH, Folder, begin, failure, get, lease, message, next, publish, put, release, renew,
+        run, subscribe,
     },
     testing::check_store,
 };
@@ -178,6 +181,101 @@ fn a_server_that_never_replies_holds_a_bounded_number_of_operations_for_a_bounde
         assert!(is_late && !reason.contains("s3cret"), "{reason}");
     }
     assert!(refused.contains("1024 operations are under way"), "{refused}");
+}
+
+/// A way to a server on which replies can be held up.
+struct Relay {
+    url: String,
+    is_open: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Relay {
+    fn new(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let is_open = Arc::new((Mutex::new(true), Condvar::new()));
+        let (socket, gate) = (server.folder.path("s"), Arc::clone(&is_open));
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(&socket) else { continue };
+                let gate = Arc::clone(&gate);
+                Self::pass(client.try_clone().unwrap(), server.try_clone().unwrap(), || ());
+                Self::pass(server, client, move || {
+                    let is_open = gate.0.lock().unwrap();
+                    drop(gate.1.wait_while(is_open, |is_open| !*is_open).unwrap());
+                });
+            }
+        });
+        Self { url, is_open }
+    }
+
+    fn pass(
+        mut from: impl Read + Send + 'static,
+        mut to: impl Write + Send + 'static,
+        wait: impl Fn() + Send + 'static,
+    ) {
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length) = from.read(&mut bytes)
+                && length > 0
+            {
+                wait();
+                if to.write_all(&bytes[..length]).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn set_open(&self, is_open: bool) {
+        *self.is_open.0.lock().unwrap() = is_open;
+        self.is_open.1.notify_all();
+    }
+}
+
+#[test]
+fn replies_that_come_too_late_are_for_nobody() {
+    let Some(server) = Server::start() else { return };
+    let relay = Relay::new(&server);
+    let store = RedisStore::with_deadline(&relay.url, Duration::from_millis(500)).unwrap();
+    assert!(matches!(until_done(&store, &put("a")), StoreReply::Stored(_)));
+    relay.set_open(false);
+    let late = failure(&store, get("a"));
+    assert!(late.ends_with("no reply within 500ms"), "{late}");
+    relay.set_open(true);
+    // The reply that was late is not taken for the one to this.
+    assert_eq!(until_done(&store, &get("b")), StoreReply::Found(None));
+    assert!(matches!(until_done(&store, &get("a")), StoreReply::Found(Some(_))));
+}
+
+#[test]
+fn who_lost_a_lease_has_an_old_token_and_can_not_take_it_back() {
+    let Some(server) = Server::start() else { return };
+    let (one, two) = (server.store(), server.store());
+    let StoreReply::Leased(old) = run(&one, lease("one")) else { panic!() };
+    assert_eq!(run(&two, lease("two")), StoreReply::Held);
+    assert_eq!(run(&one, renew("one")), StoreReply::Leased(old));
+    // Its time is over while its owner stands still.
+    server.command(&["PEXPIRE", "gudgeon:lease:lease", "0"]);
+    let StoreReply::Leased(new) = run(&two, lease("two")) else { panic!() };
+    assert!(new > old, "{new} after {old}");
+    for late in [renew("one"), lease("one")] {
+        assert_eq!(run(&one, late), StoreReply::Held);
+    }
+    assert_eq!(run(&one, release("one")), StoreReply::Released);
+    assert_eq!(run(&two, renew("two")), StoreReply::Leased(new));
+}
+
+#[test]
+fn numbers_grow_although_the_clock_of_the_server_is_set_back() {
+    let Some(server) = Server::start() else { return };
+    // From the time when the clock was ahead.
+    let ahead: u64 = 6_000_000_000_000_000;
+    server.command(&["SET", "gudgeon:number", &ahead.to_string()]);
+    let store = server.store();
+    let StoreReply::Stored(first) = run(&store, put("a")) else { panic!() };
+    let StoreReply::Leased(second) = run(&store, lease("one")) else { panic!() };
+    assert!(ahead < first && first < second, "{first}, {second}");
 }
 
 #[test]

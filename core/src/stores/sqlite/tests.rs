@@ -7,7 +7,9 @@ use rusqlite::Connection;
 use super::*;
 use crate::{
     store::StoreEvent,
-    stores::tests::{Folder, failure, get, lease, message, next, publish, put, run, subscribe},
+    stores::tests::{
+        Folder, failure, get, lease, message, next, publish, put, release, renew, run, subscribe,
+    },
     testing::check_store,
 };
 
@@ -85,6 +87,30 @@ fn a_file_that_is_locked_fails_what_writes_until_it_is_free() {
     assert_eq!(run(&store, get("a")), StoreReply::Found(None));
     other.execute_batch("COMMIT").unwrap();
     assert!(matches!(run(&store, put("a")), StoreReply::Stored(_)));
+}
+
+#[test]
+fn a_clock_that_jumps_ends_leases_early_or_late_and_never_repeats_a_number() {
+    let folder = Folder::new();
+    let mut file = file::open(&folder.path("store"), SOON).unwrap();
+    let mut run = |now, operation| operations::run(&mut file, now, operation).unwrap();
+    let (hour, now) = (3_600_000, 1_000_000_000_000);
+    let StoreReply::Leased(old) = run(now, lease("one")) else { panic!() };
+    assert_eq!(run(now - hour, lease("two")), StoreReply::Held);
+    let StoreReply::Stored(version) = run(now - hour, put("a")) else { panic!() };
+    assert!(version > old, "{version} after {old}");
+    let found = StoreReply::Found(Some((b"1".into(), version)));
+    assert_eq!(run(now - hour, get("a")), found);
+    // Its owner does not know yet that the lease is over.
+    let StoreReply::Leased(new) = run(now + hour, lease("two")) else { panic!() };
+    assert!(new > version, "{new} after {version}");
+    for late in [renew("one"), lease("one")] {
+        assert_eq!(run(now, late), StoreReply::Held);
+    }
+    assert_eq!(run(now, release("one")), StoreReply::Released);
+    assert_eq!(run(now, renew("two")), StoreReply::Leased(new));
+    let StoreReply::Stored(last) = run(now, put("a")) else { panic!() };
+    assert!(last > new, "{last} after {new}");
 }
 
 #[test]
