@@ -1,5 +1,6 @@
-"""A Redis server that can be killed and started again, without what it had stored."""
+"""A Redis server that can be killed and started again, without what it had stored, stopped, and filled."""
 
+import signal
 import socket
 import subprocess
 from contextlib import suppress
@@ -41,6 +42,25 @@ class Redis:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+    def pause(self) -> None:
+        """Has the process stand still, with its connections open."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def fill(self) -> None:
+        """Has it refuse what takes memory."""
+        self._limit_memory(1)
+
+    def empty(self) -> None:
+        self._limit_memory(0)
+
+    def _limit_memory(self, limit: int) -> None:
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(f"CONFIG SET maxmemory {limit}\r\n".encode())
+            assert connection.recv(5) == b"+OK\r\n"
 
     def __enter__(self) -> "Redis":
         return self

@@ -19,6 +19,7 @@ STEPS = 5
 # Changes that are made until one is told of; each reaches the subscribers of one replica if there is no store.
 CHANGES = 12
 PATIENCE = 0.3  # seconds for the notification of a change, before another one is made
+LONG = 10.0  # seconds for the notification of one change, in which a client connects again
 
 
 class ToolFailed(Exception):
@@ -50,19 +51,28 @@ async def counted(caller: Caller, number: int) -> str:
 
 
 async def subscribed(caller: Caller, number: int) -> str:
+    return await told_of(caller, CHANGES, PATIENCE)
+
+
+async def notified(caller: Caller, number: int) -> str:
+    # The first change is not told if its replica is killed in the moment after its answer.
+    return await told_of(caller, 2, LONG)
+
+
+async def told_of(caller: Caller, changes: int, patience: float) -> str:
     changed = asyncio.Event()
     async with caller.subscription(changed.set):
-        for _ in range(CHANGES):
+        for _ in range(changes):
             await caller.call("change", {}, None)
             try:
-                await asyncio.wait_for(changed.wait(), PATIENCE)
+                await asyncio.wait_for(changed.wait(), patience)
             except asyncio.TimeoutError:
                 continue
             return "told"
     return "not told"
 
 
-KINDS = {made.__name__: made for made in (echo, order, counted, subscribed)}
+KINDS = {made.__name__: made for made in (echo, order, counted, subscribed, notified)}
 
 
 async def run(caller: Caller) -> None:

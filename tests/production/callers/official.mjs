@@ -10,6 +10,7 @@ const URI = "shelf://top";
 const STEPS = 5;
 const CHANGES = 12;
 const PATIENCE = 300;
+const LONG = 10_000;
 const [url, era, seconds] = process.argv.slice(2);
 const options = { timeout: Number(seconds) * 1000 };
 /** The functions that are called for each change. */
@@ -42,26 +43,29 @@ const kinds = {
     const rises = told.every((progress, at) => progress > (told[at - 1] ?? 0) && progress <= STEPS);
     return rises ? text : `progress was ${told}`;
   },
-  async subscribed() {
-    let tell;
-    const change = new Promise((resolve) => (tell = () => resolve(true)));
-    notified.add(tell);
-    const isModern = client.getNegotiatedProtocolVersion() >= "2026-07-28";
-    const listening = isModern
-      ? await client.listen({ resourceSubscriptions: [URI] }, options)
-      : await client.subscribeResource({ uri: URI }, options);
-    try {
-      for (let tries = 0; tries < CHANGES; tries += 1) {
-        await call("change", {});
-        if (await Promise.race([change, sleep(PATIENCE, false)])) return "told";
-      }
-      return "not told";
-    } finally {
-      notified.delete(tell);
-      if (isModern) await listening.close();
-    }
-  },
+  subscribed: () => toldOf(CHANGES, PATIENCE),
+  notified: () => toldOf(2, LONG),
 };
+
+async function toldOf(changes, patience) {
+  let tell;
+  const change = new Promise((resolve) => (tell = () => resolve(true)));
+  notified.add(tell);
+  const isModern = client.getNegotiatedProtocolVersion() >= "2026-07-28";
+  const listening = isModern
+    ? await client.listen({ resourceSubscriptions: [URI] }, options)
+    : await client.subscribeResource({ uri: URI }, options);
+  try {
+    for (let tries = 0; tries < changes; tries += 1) {
+      await call("change", {});
+      if (await Promise.race([change, sleep(patience, false)])) return "told";
+    }
+    return "not told";
+  } finally {
+    notified.delete(tell);
+    if (isModern) await listening.close();
+  }
+}
 
 async function perform({ number, kind }) {
   const outcome = { number };
