@@ -47,7 +47,7 @@ const DONE = Promise.resolve();
 /** One call in the native half: what its handler reads, sends and asks. */
 export class CallHandle {
   /** The values of its session, if the handler has used them and a store has them. */
-  #session: Map<string, unknown> | undefined;
+  private used: Map<string, unknown> | undefined;
 
   constructor(
     private readonly shared: SharedByCalls,
@@ -79,15 +79,15 @@ export class CallHandle {
 
   session({ session }: Facts): Map<string, unknown> {
     const [values, isStored] = this.shared.session(this.slot, session);
-    if (isStored) this.#session = values;
+    if (isStored) this.used = values;
     return values;
   }
 
   /** Passes the values of the session, if the handler has used them, on to the store. Throws a TypeError if they have no JSON. */
   leaveSession(): void {
-    if (this.#session === undefined) return;
-    const values = this.#session;
-    this.#session = undefined;
+    if (this.used === undefined) return;
+    const values = this.used;
+    this.used = undefined;
     this.shared.workQueue.leftSession(this.slot, toJson(Object.fromEntries(values), "ctx.session"));
   }
 

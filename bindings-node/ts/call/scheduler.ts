@@ -54,28 +54,28 @@ export interface SchedulerOptions {
 /** Runs the handlers of a server: takes batches of calls from the native half, and returns all replies of one turn together. */
 export class CallScheduler implements SharedByCalls {
   readonly workQueue: NativeWorkQueue;
-  readonly #served: Served;
-  readonly #options: SchedulerOptions;
-  readonly #replies: ReplyLines;
-  readonly #running = new Map<number, CallContext>();
+  private readonly served: Served;
+  private readonly options: SchedulerOptions;
+  private readonly replies: ReplyLines;
+  private readonly running = new Map<number, CallContext>();
   /** Calls whose handlers wait until their clients have read. */
-  #waiting: Run[] = [];
-  #lookInterval = FIRST_LOOK_MS;
+  private waiting: Run[] = [];
+  private lookInterval = FIRST_LOOK_MS;
   /** Calls whose handlers have asked in this turn of the event loop. */
-  readonly #asking = new Set<number>();
+  private readonly asking = new Set<number>();
   /** The values of `ctx.session`, by the number of the session. */
-  readonly #sessions = new Map<number, Map<string, unknown>>();
-  #isStarted = false;
+  private readonly sessions = new Map<number, Map<string, unknown>>();
+  private isStarted = false;
   /** The number of cancelled handlers that have not ended. */
-  #ending = 0;
+  private ending = 0;
 
   /** `open` connects to the native half, which calls `wake` when there are batches. */
   constructor(served: Served, open: (wake: () => void) => NativeWorkQueue, options: SchedulerOptions = {}) {
-    this.#served = served;
-    this.#options = options;
+    this.served = served;
+    this.options = options;
     this.workQueue = open(() => this.drain());
     if (tracing()) this.workQueue.traceRequests();
-    this.#replies = new ReplyLines(this.workQueue, () => this.#options.afterTurn?.());
+    this.replies = new ReplyLines(this.workQueue, () => this.options.afterTurn?.());
   }
 
   /** Waits for the upstream servers to be reached, for a while. */
@@ -85,33 +85,33 @@ export class CallScheduler implements SharedByCalls {
 
   /** Starts to run handlers. Requests that need none were answered before. */
   start(): void {
-    this.#isStarted = true;
+    this.isStarted = true;
     this.drain();
   }
 
   /** Waits for the calls in flight, at most `graceMs`, cancels the others, and closes the native half. */
   async stop(graceMs: number): Promise<void> {
     this.workQueue.pause();
-    await until(() => this.workQueue.underWay() === 0 && this.#replies.isEmpty, graceMs);
+    await until(() => this.workQueue.underWay() === 0 && this.replies.isEmpty, graceMs);
     this.workQueue.cancelAll();
-    this.#isStarted = true;
+    this.isStarted = true;
     this.drain();
-    await until(() => this.#running.size === 0 && this.#ending === 0, UNWIND_MS);
-    this.#replies.flush();
+    await until(() => this.running.size === 0 && this.ending === 0, UNWIND_MS);
+    this.replies.flush();
     await until(() => this.workQueue.unwritten() === 0, DRAIN_MS);
     this.workQueue.close();
   }
 
   /** Runs the batches that are ready. */
   drain(): void {
-    if (this.#isStarted) this.#runBatch();
-    this.#options.afterTurn?.();
+    if (this.isStarted) this.runBatch();
+    this.options.afterTurn?.();
   }
 
   /** Questions of one turn of the event loop are sent together. */
   noteQuestion(slot: number): void {
-    if (this.#asking.size === 0) setImmediate(this.#sendQuestions);
-    this.#asking.add(slot);
+    if (this.asking.size === 0) setImmediate(this.sendQuestions);
+    this.asking.add(slot);
   }
 
   async waitForRoom(): Promise<void> {
@@ -120,9 +120,9 @@ export class CallScheduler implements SharedByCalls {
 
   session(slot: number, number: number): readonly [values: Map<string, unknown>, isStored: boolean] {
     const use = this.workQueue.useSession(slot);
-    for (const ended of use?.ended ?? []) this.#sessions.delete(ended);
-    const values = this.#sessions.get(number) ?? new Map<string, unknown>();
-    this.#sessions.set(number, values);
+    for (const ended of use?.ended ?? []) this.sessions.delete(ended);
+    const values = this.sessions.get(number) ?? new Map<string, unknown>();
+    this.sessions.set(number, values);
     if (use?.changes === undefined) return [values, false];
     for (const change of parseJson(use.changes) as (readonly [name: string, value?: unknown])[]) {
       if (change.length === 1) values.delete(change[0]);
@@ -132,23 +132,23 @@ export class CallScheduler implements SharedByCalls {
   }
 
   principalOf(request: number | undefined): Principal | undefined {
-    return this.#options.principalOf?.(request);
+    return this.options.principalOf?.(request);
   }
 
   readResource(ctx: Context, uri: string): Promise<ResourceResult> {
-    return this.#served.readResource(ctx, uri);
+    return this.served.readResource(ctx, uri);
   }
 
-  readonly #sendQuestions = (): void => {
-    const slots = [...this.#asking];
-    this.#asking.clear();
+  private readonly sendQuestions = (): void => {
+    const slots = [...this.asking];
+    this.asking.clear();
     // The host forgets the principal when its request is answered with the questions.
-    if (this.#options.principalOf) for (const slot of slots) this.#running.get(slot)?.keepFacts();
+    if (this.options.principalOf) for (const slot of slots) this.running.get(slot)?.keepFacts();
     this.workQueue.waits(slots);
     this.drain();
   };
 
-  #runBatch(): void {
+  private runBatch(): void {
     const batch = this.workQueue.takeBatch();
     if (batch === null) return;
     let hasPending = false;
@@ -156,79 +156,79 @@ export class CallScheduler implements SharedByCalls {
     // By index here and below, because every call would pay for iterators.
     for (let at = 0; at < entries.length; at++) {
       const entry = entries[at]!;
-      if (entry[0] === EntryKind.run) hasPending = this.#runOrKeep(entry) || hasPending;
-      else this.#onEvent(entry);
-      this.#replies.flushIfLong();
+      if (entry[0] === EntryKind.run) hasPending = this.runOrKeep(entry) || hasPending;
+      else this.onEvent(entry);
+      this.replies.flushIfLong();
     }
-    this.#sendReplies(hasPending);
+    this.sendReplies(hasPending);
   }
 
-  #sendReplies(hasPending: boolean): void {
+  private sendReplies(hasPending: boolean): void {
     // Async functions without an await settle in this turn; their replies are sent with the others.
-    if (hasPending) this.#replies.schedule();
-    else this.#replies.flush();
+    if (hasPending) this.replies.schedule();
+    else this.replies.flush();
   }
 
   /** Runs a call's handler, unless its client leaves too much unread; returns true if its reply is pending. */
-  #runOrKeep(entry: Run): boolean {
-    if (!this.#replies.hasBacklog || this.workQueue.mayStart(entry[1])) return this.#run(entry);
-    if (this.#waiting.length === 0) setTimeout(this.#runWaiting, this.#lookInterval);
-    this.#waiting.push(entry);
+  private runOrKeep(entry: Run): boolean {
+    if (!this.replies.hasBacklog || this.workQueue.mayStart(entry[1])) return this.run(entry);
+    if (this.waiting.length === 0) setTimeout(this.runWaiting, this.lookInterval);
+    this.waiting.push(entry);
     return false;
   }
 
-  readonly #runWaiting = (): void => {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  private readonly runWaiting = (): void => {
+    const waiting = this.waiting;
+    this.waiting = [];
     let left = MAX_AT_ONCE;
     let hasPending = false;
     for (const entry of waiting) {
       if (left > 0 && this.workQueue.mayStart(entry[1])) {
         left--;
-        hasPending = this.#run(entry) || hasPending;
-        this.#replies.flushIfLong();
+        hasPending = this.run(entry) || hasPending;
+        this.replies.flushIfLong();
       } else {
-        this.#waiting.push(entry);
+        this.waiting.push(entry);
       }
     }
-    this.#lookInterval = left < MAX_AT_ONCE ? FIRST_LOOK_MS : Math.min(2 * this.#lookInterval, MAX_INTERVAL_MS);
-    if (this.#waiting.length > 0) setTimeout(this.#runWaiting, this.#lookInterval);
-    this.#sendReplies(hasPending);
-    this.#options.afterTurn?.();
+    this.lookInterval = left < MAX_AT_ONCE ? FIRST_LOOK_MS : Math.min(2 * this.lookInterval, MAX_INTERVAL_MS);
+    if (this.waiting.length > 0) setTimeout(this.runWaiting, this.lookInterval);
+    this.sendReplies(hasPending);
+    this.options.afterTurn?.();
   };
 
-  #onEvent(entry: Exclude<Entry, Run>): void {
+  private onEvent(entry: Exclude<Entry, Run>): void {
     switch (entry[0]) {
       case EntryKind.answer:
-        return this.#running.get(entry[1])?.answered(entry[2]);
+        return this.running.get(entry[1])?.answered(entry[2]);
       case EntryKind.resume: {
         const [, slot, revision, request] = entry;
-        return this.#running.get(slot)?.resume(revision, request ?? "");
+        return this.running.get(slot)?.resume(revision, request ?? "");
       }
       case EntryKind.cancel:
-        return this.#cancel(entry[1]);
+        return this.cancel(entry[1]);
       case EntryKind.report:
-        return logError(this.#served.logger, entry[1], entry[2]);
+        return logError(this.served.logger, entry[1], entry[2]);
       case EntryKind.span: {
         const traces = tracing();
         if (traces) answeredSpan(traces, entry[1], entry[2], entry[3]);
         return;
       }
       case EntryKind.end:
-        return this.#options.onEnd?.();
+        return this.options.onEnd?.();
     }
   }
 
   /** Runs a call's handler; returns true if its reply is pending. */
-  #run(entry: Run): boolean {
+  private run(entry: Run): boolean {
     const slot = entry[1];
     const input = entry[3];
     const texts = entry[6];
     // Without them the call was cancelled before it began.
-    if (texts !== undefined && !this.#takeTexts(slot, input, texts)) return false;
-    const plan = this.#served.plans[entry[2]];
+    if (texts !== undefined && !this.takeTexts(slot, input, texts)) return false;
+    const plan = this.served.plans[entry[2]];
     if (!plan) {
-      this.#replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.#served.logger }));
+      this.replies.add(slot, FAILURE, failureJson(new Error("its handler was removed"), { logger: this.served.logger }));
       return false;
     }
     const ctx = new CallContext(new CallHandle(this, slot), plan, entry[5] ?? "", entry[4]);
@@ -239,23 +239,23 @@ export class CallScheduler implements SharedByCalls {
           ? inSpan(traces, ctx.span(plan.subject(input)), () => runInContext(ctx, plan.invoke, input))
           : runInContext(ctx, plan.invoke, input);
       if (isPromise(value)) {
-        this.#running.set(slot, ctx);
-        this.#options.keepAlive?.hold();
+        this.running.set(slot, ctx);
+        this.options.keepAlive?.hold();
         value.then(
-          (settled) => this.#settle(slot, plan, ctx, settled),
-          (thrown: unknown) => this.#settleFailed(slot, plan, ctx, thrown),
+          (settled) => this.settle(slot, plan, ctx, settled),
+          (thrown: unknown) => this.settleFailed(slot, plan, ctx, thrown),
         );
         return true;
       }
-      this.#answer(slot, plan, ctx, value);
+      this.answer(slot, plan, ctx, value);
     } catch (thrown) {
-      this.#fail(slot, plan, ctx, thrown);
+      this.fail(slot, plan, ctx, thrown);
     }
     return false;
   }
 
   /** Puts the large strings of an input in their places; returns false if the call was cancelled. */
-  #takeTexts(slot: number, input: Record<string, unknown>, names: readonly string[]): boolean {
+  private takeTexts(slot: number, input: Record<string, unknown>, names: readonly string[]): boolean {
     for (const [index, name] of names.entries()) {
       const text = this.workQueue.takeText(slot, index);
       if (text === null) return false;
@@ -264,61 +264,61 @@ export class CallScheduler implements SharedByCalls {
     return true;
   }
 
-  #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
-    if (!this.#forget(slot)) return this.#cancelledEnded();
+  private settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
+    if (!this.forget(slot)) return this.cancelledEnded();
     try {
-      this.#answer(slot, plan, ctx, value);
+      this.answer(slot, plan, ctx, value);
     } catch (thrown) {
-      this.#fail(slot, plan, ctx, thrown);
+      this.fail(slot, plan, ctx, thrown);
     }
-    this.#replies.schedule();
+    this.replies.schedule();
   }
 
-  #settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
-    if (!this.#forget(slot)) return this.#cancelledEnded();
-    this.#fail(slot, plan, ctx, thrown);
-    this.#replies.schedule();
+  private settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
+    if (!this.forget(slot)) return this.cancelledEnded();
+    this.fail(slot, plan, ctx, thrown);
+    this.replies.schedule();
   }
 
-  #answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
+  private answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
     ctx.leaveSession();
-    if (plan.kind === "notification") return this.#replies.add(slot, ReplyKind.nothing, "");
+    if (plan.kind === "notification") return this.replies.add(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
-    if (questions) return this.#replies.add(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
+    if (questions) return this.replies.add(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
     const reply = toReply(plan.kind, value, plan.hasContentKey);
-    this.#replies.add(slot, reply[0], reply[1]);
+    this.replies.add(slot, reply[0], reply[1]);
   }
 
-  #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
+  private fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
     try {
       ctx.leaveSession();
     } catch (error) {
-      this.#served.logger.error("the values of ctx.session are not stored:", error);
+      this.served.logger.error("the values of ctx.session are not stored:", error);
     }
     if (plan.kind === "notification") {
-      this.#served.logger.error("a notification's handler failed:", thrown);
-      return this.#replies.add(slot, ReplyKind.nothing, "");
+      this.served.logger.error("a notification's handler failed:", thrown);
+      return this.replies.add(slot, ReplyKind.nothing, "");
     }
-    this.#replies.add(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal, logger: this.#served.logger }));
+    this.replies.add(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal, logger: this.served.logger }));
   }
 
   /** Cancels a handler. Its result and errors are dropped from now on. */
-  #cancel(slot: number): void {
-    if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((entry) => entry[1] !== slot);
-    const ctx = this.#running.get(slot);
-    if (!this.#forget(slot)) return;
-    this.#ending++;
+  private cancel(slot: number): void {
+    if (this.waiting.length > 0) this.waiting = this.waiting.filter((entry) => entry[1] !== slot);
+    const ctx = this.running.get(slot);
+    if (!this.forget(slot)) return;
+    this.ending++;
     ctx?.cancel();
   }
 
-  #cancelledEnded(): void {
-    this.#ending--;
+  private cancelledEnded(): void {
+    this.ending--;
   }
 
   /** Returns whether the call was running. */
-  #forget(slot: number): boolean {
-    const wasRunning = this.#running.delete(slot);
-    if (wasRunning) this.#options.keepAlive?.release();
+  private forget(slot: number): boolean {
+    const wasRunning = this.running.delete(slot);
+    if (wasRunning) this.options.keepAlive?.release();
     return wasRunning;
   }
 }
