@@ -123,10 +123,10 @@ impl EndpointConfig {
             None => PathMeaning::Endpoint,
             Some(own) => {
                 let own = own.strip_suffix('/').unwrap_or(own);
-                let parent = own.rsplit_once('/').map_or("", |(parent, _)| parent);
+                let parent = || own.rsplit_once('/').map_or("", |(parent, _)| parent);
                 if path == own {
                     PathMeaning::Endpoint
-                } else if self.legacy_sse && path.strip_prefix(parent) == Some("/sse") {
+                } else if self.legacy_sse && path.strip_prefix(parent()) == Some("/sse") {
                     PathMeaning::LegacySse
                 } else {
                     PathMeaning::Elsewhere

@@ -437,17 +437,16 @@ fn primes(session: &Session) -> bool {
 }
 
 /// Returns a head with the id of the session, if there is one.
-pub(super) fn named(headers: HeaderMap, session: &Session) -> HeaderMap {
-    match session.peer.machine.agreed() {
-        Some(_) => with_session_id(headers, &session.id),
-        None => headers,
+pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
+    if session.peer.machine.agreed().is_some() {
+        set_session_id(&mut headers, &session.id);
     }
+    headers
 }
 
-/// Returns a head with the id of a session.
-pub(super) fn with_session_id(mut headers: HeaderMap, id: &str) -> HeaderMap {
+/// Adds the id of a session to a head.
+pub(super) fn set_session_id(headers: &mut HeaderMap, id: &str) {
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(reply::SESSION_ID, id);
     }
-    headers
 }

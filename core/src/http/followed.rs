@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Endpoint, ExchangeId, ExchangeOwner,
-    delivery::with_session_id,
+    delivery::set_session_id,
     events,
     logging::Reason,
     process_message::ProcessMessage,
@@ -318,7 +318,8 @@ impl Endpoint {
             self.sessions.put(session);
         }
         let mut exchange = exchange(now, request, ExchangeOwner::Followed);
-        let headers = with_session_id(reply::stream_head(), session);
+        let mut headers = reply::stream_head();
+        set_session_id(&mut headers, session);
         let first = sse::KEEP_ALIVE.to_vec();
         self.respond(id, &mut exchange, StatusCode::OK, headers, first, true);
         self.exchanges.insert(id, exchange);

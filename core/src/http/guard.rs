@@ -257,11 +257,12 @@ impl Guard {
 
     /// The value of `Access-Control-Allow-Origin`.
     fn readable_by(&self, head: &Parts) -> Option<HeaderValue> {
-        let origin = head.headers.get(header::ORIGIN)?;
+        let origin = || head.headers.get(header::ORIGIN);
         match &self.cors {
             CompiledCors::Off => None,
-            CompiledCors::Any => Some(ANY),
+            CompiledCors::Any => origin().map(|_| ANY),
             CompiledCors::Origins(listed) => {
+                let origin = origin()?;
                 let text = origin.to_str().ok()?;
                 matches(listed, text, Origin::parse(text).as_ref()).then(|| origin.clone())
             }
@@ -291,12 +292,16 @@ struct Origin {
 
 impl Host {
     fn parse(text: &str) -> Option<Self> {
-        let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
-        let mut name = authority.host().to_ascii_lowercase();
+        let _: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
+        // The colons in brackets are those of an address.
+        let after_brackets = text.find(']').unwrap_or_default();
+        let end = text[after_brackets..].find(':').map_or(text.len(), |at| after_brackets + at);
+        let (host, port) = text.split_at(end);
+        let mut name = host.to_ascii_lowercase();
         if name.ends_with('.') {
             name.pop();
         }
-        let port = match authority.as_str().strip_prefix(authority.host())? {
+        let port = match port {
             "" | ":" => None,
             port => {
                 let digits = port.strip_prefix(':')?;

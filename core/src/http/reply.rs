@@ -14,6 +14,15 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
+/// The media ranges of `Accept` that matter here: how specific each is, and whether it includes JSON and streams.
+const RANGES: [(&[u8], u8, bool, bool); 5] = [
+    (b"application/json", 3, true, false),
+    (b"text/event-stream", 3, false, true),
+    (b"application/*", 2, true, false),
+    (b"text/*", 2, false, true),
+    (b"*/*", 1, true, true),
+];
+
 /// The media types that the client accepts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Accepts {
@@ -28,22 +37,15 @@ impl Accepts {
         let mut said = false;
         for value in headers.get_all(header::ACCEPT) {
             said = true;
-            let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
-            for range in text.split(',') {
-                let mut parts = range.split(';').map(str::trim);
+            for range in parts(value.as_bytes(), b',') {
+                let mut parts = parts(range, b';');
                 let media = parts.next().unwrap_or_default();
                 let takes = !parts.any(is_never);
-                let found = |rank| Some((rank, takes));
-                match media {
-                    "application/json" => json = json.max(found(3)),
-                    "text/event-stream" => stream = stream.max(found(3)),
-                    "application/*" => json = json.max(found(2)),
-                    "text/*" => stream = stream.max(found(2)),
-                    "*/*" => {
-                        json = json.max(found(1));
-                        stream = stream.max(found(1));
+                for (range, rank, is_for_json, is_for_stream) in RANGES {
+                    if media.eq_ignore_ascii_case(range) {
+                        json = json.max(is_for_json.then_some((rank, takes)));
+                        stream = stream.max(is_for_stream.then_some((rank, takes)));
                     }
-                    _ => (),
                 }
             }
         }
@@ -52,29 +54,31 @@ impl Accepts {
     }
 }
 
+/// Returns the parts of a header's value, without the white space around each.
+fn parts(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    value.split(move |byte| *byte == separator).map(<[u8]>::trim_ascii)
+}
+
 /// Returns whether a parameter of a media range excludes it.
-fn is_never(parameter: &str) -> bool {
-    let weight = parameter.strip_prefix("q=").map(str::trim);
-    weight.is_some_and(|weight| {
-        weight.starts_with('0') && weight.trim_end_matches(['0', '.']).is_empty()
-    })
+fn is_never(parameter: &[u8]) -> bool {
+    let [b'q' | b'Q', b'=', weight @ ..] = parameter else { return false };
+    let weight = weight.trim_ascii();
+    weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 /// Returns whether `Content-Type` is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_some_and(|value| {
-        let text = String::from_utf8_lossy(value.as_bytes());
-        text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+        let media = parts(value.as_bytes(), b';').next();
+        media.is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"))
     })
 }
 
 /// Returns whether a body is compressed, or encoded in another way.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONTENT_ENCODING).iter().any(|encodings| {
-        let text = String::from_utf8_lossy(encodings.as_bytes());
-        text.split(',').any(|encoding| {
-            !matches!(encoding.trim().to_ascii_lowercase().as_str(), "" | "identity")
-        })
+        parts(encodings.as_bytes(), b',')
+            .any(|encoding| !(encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity")))
     })
 }
 
