@@ -61,7 +61,7 @@ pub(crate) struct PeerSession {
 }
 
 /// A request or notification of the peer that is being handled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct MessageInProgress {
     call: CallId,
     stream: u64,
@@ -73,8 +73,10 @@ struct MessageInProgress {
     listens: bool,
     /// The place at which its end is counted.
     number: Option<CallNumber>,
-    /// The trace, and the span that caused the message.
-    trace: Option<TraceIds>,
+    /// The span that caused the message, as `_meta` names it.
+    cause: Option<Box<TraceIds>>,
+    /// The HTTP request that contained the message.
+    http: Option<Arc<HttpFacts>>,
 }
 
 /// The number and bytes of one peer's messages that are being handled.
@@ -246,7 +248,7 @@ impl PeerSession {
             // The session alone knows when a subscription ends.
             About::Reply(Some(key)) => {
                 let message = self.forget(key);
-                if message.is_some_and(|message| message.listens) {
+                if message.as_ref().is_some_and(|message| message.listens) {
                     self.log_stream_end(pump);
                 }
                 (key, message.map(|message| message.stream))
@@ -277,13 +279,22 @@ impl PeerSession {
         let (key, weight) = (call.key, call.context.weight);
         self.add_http_context(pump, &mut call.context);
         let number = pump.engine.call_number(&call);
-        let trace = call.context.trace_ids();
-        let (id, event) = pump.engine.begin(pump.now, self.id, call);
-        let begun = pump.now;
-        let listens = false;
-        let message = MessageInProgress { call: id, stream, weight, begun, listens, number, trace };
+        let cause = call.context.cause.clone();
+        let (call, event) = pump.engine.begin(pump.now, self.id, call);
+        let message = MessageInProgress {
+            stream,
+            weight,
+            number,
+            cause,
+            ..MessageInProgress::new(pump, call)
+        };
         match &event {
-            CallEvent::Answered(answer) => self.end(pump, key, &message, None, answer),
+            CallEvent::Answered(answer) => {
+                message.count_answer(pump, answer);
+                if let Err(fault) = answer {
+                    self.log_fault(pump, key, None, &message, fault);
+                }
+            }
             event => {
                 self.requests.insert(key, message);
                 self.bytes += weight;
@@ -303,15 +314,12 @@ impl PeerSession {
         params: Raw,
         context: CallContext,
     ) {
-        let (weight, trace) = (context.weight, context.trace_ids());
+        let (weight, cause) = (context.weight, context.cause.clone());
         let Some(call) = pump.engine.notify(self.id, key, method, params, context) else {
             let done = session::Input::Call(key, CallEvent::NotificationDone);
             return self.machine.handle(done);
         };
-        let begun = pump.now;
-        let listens = false;
-        let message =
-            MessageInProgress { call, stream: 0, weight, begun, listens, number: None, trace };
+        let message = MessageInProgress { weight, cause, ..MessageInProgress::new(pump, call) };
         self.notifications.insert(key, message);
         self.bytes += weight;
     }
@@ -331,7 +339,7 @@ impl PeerSession {
         message
     }
 
-    /// Handles the answer to a request. Returns what is known of the request.
+    /// Counts the end of a request, and logs it if its answer is an error. Returns what is known of the request.
     #[inline]
     fn answered(
         &mut self,
@@ -340,28 +348,12 @@ impl PeerSession {
         answer: &Result<Response, Fault>,
     ) -> Option<MessageInProgress> {
         let message = self.forget(key)?;
-        let duration = pump.now.saturating_duration_since(message.begun);
-        self.end(pump, key, &message, Some(duration), answer);
-        Some(message)
-    }
-
-    /// Counts the end of a request, and logs it if its answer is an error. `duration`: the time that it took, unless it was
-    /// answered at once.
-    #[inline]
-    fn end(
-        &self,
-        pump: &mut Pump<'_>,
-        key: InboundKey,
-        message: &MessageInProgress,
-        duration: Option<Duration>,
-        answer: &Result<Response, Fault>,
-    ) {
-        if message.number.is_some() {
-            message.count(pump, Outcome::of_answer(answer));
-        }
+        message.count_answer(pump, answer);
         if let Err(fault) = answer {
-            self.log_fault(pump, key, duration, message.trace, fault);
+            let duration = pump.now.saturating_duration_since(message.begun);
+            self.log_fault(pump, key, Some(duration), &message, fault);
         }
+        Some(message)
     }
 
     /// Counts a subscription when it begins, because its end says nothing about the server.
@@ -374,20 +366,20 @@ impl PeerSession {
         self.log_listening(pump, key);
     }
 
-    /// Logs that a request is answered with an error.
+    /// Logs that a request is answered with an error. `duration`: the time that it took, unless it was answered at once.
     #[cold]
     fn log_fault(
         &self,
         pump: &mut Pump<'_>,
         key: InboundKey,
         duration: Option<Duration>,
-        trace: Option<TraceIds>,
+        message: &MessageInProgress,
         fault: &Fault,
     ) {
         let Some((id, method, client)) = self.machine.request(key) else { return };
         let mut facts = EventFacts {
             duration,
-            trace,
+            trace: message.trace_ids(),
             request_id: Some(id.clone()),
             client: client.name(),
             ..EventFacts::default()
@@ -447,7 +439,7 @@ impl PeerSession {
         let facts = EventFacts {
             client: self.machine.client().and_then(|(_, client)| client.name()),
             duration: Some(pump.now.saturating_duration_since(message.begun)),
-            trace: message.trace,
+            trace: message.trace_ids(),
             ..handler
         };
         self.log(pump, LogEvent::new(EventKind::CallCut, detail).because(reason).with(facts));
@@ -460,7 +452,7 @@ impl PeerSession {
             let handler = pump.engine.handler_facts(message.call);
             event.facts.component = handler.and_then(|handler| handler.component);
             event.facts.duration = Some(pump.now.saturating_duration_since(message.begun));
-            event.facts.trace = message.trace;
+            event.facts.trace = message.trace_ids();
         }
         self.log(pump, event);
     }
@@ -501,6 +493,33 @@ impl PeerSession {
 }
 
 impl MessageInProgress {
+    /// Creates a message, which has just been read, of a call about which nothing else is known.
+    fn new(pump: &Pump<'_>, call: CallId) -> Self {
+        Self {
+            call,
+            stream: 0,
+            weight: 0,
+            begun: pump.now,
+            listens: false,
+            number: None,
+            cause: None,
+            http: pump.facts.cloned(),
+        }
+    }
+
+    /// Returns the ids of the trace and of the span that caused the message.
+    fn trace_ids(&self) -> Option<TraceIds> {
+        self.cause.as_deref().copied().or_else(|| self.http.as_ref()?.trace_ids())
+    }
+
+    /// Counts the end of a request that gets this answer.
+    #[inline]
+    fn count_answer(&self, pump: &Pump<'_>, answer: &Result<Response, Fault>) {
+        if self.number.is_some() {
+            self.count(pump, Outcome::of_answer(answer));
+        }
+    }
+
     /// Counts the end of a request.
     #[inline]
     fn count(&self, pump: &Pump<'_>, outcome: Outcome) {

@@ -15,6 +15,7 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
+pub const TRACEPARENT: &str = "traceparent";
 /// A key of this library: the key of a server's question, used in tests.
 pub const QUESTION_KEY: &str = "gudgeon/key";
 /// A key of this library: true if the text of a tool's result is the JSON of structured content that the revision can't
@@ -30,6 +31,7 @@ pub struct Meta<'a> {
     /// The whole object.
     pub raw: Option<&'a RawValue>,
     pub progress_token: Option<&'a RawValue>,
+    pub traceparent: Option<&'a RawValue>,
     pub protocol_version: Option<&'a RawValue>,
     pub client_info: Option<&'a RawValue>,
     pub client_capabilities: Option<&'a RawValue>,
@@ -71,6 +73,7 @@ impl<'de> Deserialize<'de> for Meta<'de> {
                     let value = Some(map.next_value()?);
                     match &*key.0 {
                         PROGRESS_TOKEN => meta.progress_token = value,
+                        TRACEPARENT => meta.traceparent = value,
                         PROTOCOL_VERSION => meta.protocol_version = value,
                         CLIENT_INFO => meta.client_info = value,
                         CLIENT_CAPABILITIES => meta.client_capabilities = value,

@@ -1,13 +1,11 @@
 //! The trace context of a request, as W3C Trace Context and W3C Baggage spell it.
 
-use std::sync::LazyLock;
-
-use http::{HeaderMap, HeaderName};
-use memchr::memmem::Finder;
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-const TRACEPARENT: &str = "traceparent";
+use super::meta::TRACEPARENT;
+
 const TRACESTATE: &str = "tracestate";
 const BAGGAGE: &str = "baggage";
 /// The length of a `traceparent` of version 00. Later versions may be longer.
@@ -54,24 +52,12 @@ impl TraceContext {
         }
         let text = meta.get();
         // Most requests have none.
-        if !Self::may_be_in_meta(meta) && !text.contains(BAGGAGE) {
+        if ![TRACEPARENT, BAGGAGE].iter().any(|name| text.contains(name)) {
             return Self::default();
         }
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
         let string = |value: Option<&RawValue>| serde_json::from_str(value?.get()).ok();
         Self::new(string(members.traceparent), string(members.tracestate), string(members.baggage))
-    }
-
-    /// Returns whether a request's `_meta` may have a `traceparent`.
-    pub(crate) fn may_be_in_meta(meta: &RawValue) -> bool {
-        static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TRACEPARENT));
-        let text = meta.get();
-        text.len() > TRACEPARENT_LENGTH && NAME.find(text.as_bytes()).is_some()
-    }
-
-    /// Returns whether an HTTP request has a `traceparent`.
-    pub(crate) fn is_in_headers(headers: &HeaderMap) -> bool {
-        headers.contains_key(const { HeaderName::from_static(TRACEPARENT) })
     }
 
     /// Reads the headers of an HTTP request. Several lines of a list are one list; several `traceparent` are none.
@@ -107,6 +93,12 @@ impl TraceContext {
 }
 
 impl TraceIds {
+    /// Reads the `traceparent` of a request's `_meta`; `None` if it is not valid.
+    pub(crate) fn from_member(traceparent: &RawValue) -> Option<Self> {
+        let text: String = serde_json::from_str(traceparent.get()).ok()?;
+        Self::parse(&text)
+    }
+
     /// Reads a `traceparent`; `None` if it is not valid.
     pub fn parse(traceparent: &str) -> Option<Self> {
         let hex = |text: &str| {

@@ -46,6 +46,8 @@ pub struct CallContext {
     pub dialect: Option<Dialect>,
     /// The request's `_meta`, as sent.
     pub meta: Option<Raw>,
+    /// The span that caused the request, as `_meta` names it.
+    pub cause: Option<Box<TraceIds>>,
     pub client: Arc<ClientIdentity>,
     /// The size of the message, in bytes.
     pub weight: usize,
@@ -73,6 +75,7 @@ impl CallContext {
             revision: wire.revision,
             dialect: wire.dialect,
             meta,
+            cause: None,
             client,
             weight: 0,
             wants_progress: false,
@@ -103,14 +106,8 @@ impl CallContext {
     }
 
     /// Returns the ids of the trace and of the span that caused the call.
-    pub(crate) fn trace_ids(&self) -> Option<TraceIds> {
-        let is_in_meta = || self.meta.as_deref().is_some_and(TraceContext::may_be_in_meta);
-        let is_in_http = |http: &Arc<HttpFacts>| {
-            http.ambient.is_some() || TraceContext::is_in_headers(&http.headers)
-        };
-        // Most requests have none, and each one is asked.
-        let may_have_one = self.http.as_ref().is_some_and(is_in_http) || is_in_meta();
-        may_have_one.then(|| self.trace().parent.ids())?
+    fn trace_ids(&self) -> Option<TraceIds> {
+        self.cause.as_deref().copied().or_else(|| self.http.as_ref()?.trace_ids())
     }
 
     /// Returns the facts of the call for the log.
@@ -184,6 +181,12 @@ pub struct CallTrace {
 }
 
 impl HttpFacts {
+    /// Returns the ids of the trace and of the span that caused the request, if a call in it does not say.
+    pub(crate) fn trace_ids(&self) -> Option<TraceIds> {
+        let ambient = self.ambient.as_deref().and_then(TraceContext::ids);
+        ambient.or_else(|| TraceContext::from_headers(&self.headers).ids())
+    }
+
     /// Returns the facts of the request as one of the session with this id.
     pub(crate) fn in_session(&self, id: Arc<str>) -> Self {
         Self {

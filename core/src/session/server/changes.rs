@@ -49,8 +49,7 @@ impl ServerSession {
     }
 
     /// Makes a change that the client asks for here.
-    pub(super) fn apply(&mut self, change: Option<SessionChange>) -> Result<(), Fault> {
-        let Some(change) = change else { return Ok(()) };
+    pub(super) fn apply(&mut self, change: SessionChange) -> Result<(), Fault> {
         let noted = self.tracked.is_some().then(|| change.clone());
         self.make(change)?;
         if let (Some(changes), Some(change)) = (&mut self.tracked, noted) {

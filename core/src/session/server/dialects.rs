@@ -46,7 +46,7 @@ impl ServerSession {
             }
         };
         let log = LogPolicy::Session;
-        Ok(Admitted { wire, client, log, progress_token: None, meta: None })
+        Ok(Admitted { wire, client, log, progress_token: None, meta: None, cause: None })
     }
 
     fn stands_alone(&self) -> bool {

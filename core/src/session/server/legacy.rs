@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Admitted, ClientIdentity, LogPolicy, ServerSession, token};
+use super::{Admitted, ClientIdentity, LogPolicy, ServerSession, cause, token};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
@@ -98,6 +98,7 @@ impl Handshake {
             log: LogPolicy::Session,
             progress_token: token(meta.progress_token),
             meta: meta.raw.map(ToOwned::to_owned),
+            cause: cause(meta),
         })
     }
 

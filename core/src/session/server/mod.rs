@@ -34,7 +34,7 @@ use self::{
     changes::TrackedChanges,
     legacy::Handshake,
     logging::LogFlow,
-    requests::{Admitted, Inbound, LogPolicy, token},
+    requests::{Admitted, Inbound, LogPolicy, cause, token},
     subscriptions::Subscriptions,
 };
 pub use self::{

@@ -39,9 +39,9 @@ impl ServerSession {
                 let Ok(admitted) = self.admit(name, params, false) else { return };
                 let key = self.pending.number();
                 self.listeners.insert(key);
-                let Admitted { wire, client, meta, .. } = admitted;
+                let Admitted { wire, client, meta, cause, .. } = admitted;
                 let weight = params.weight();
-                let context = CallContext { weight, ..CallContext::new(wire, client, meta) };
+                let context = CallContext { weight, cause, ..CallContext::new(wire, client, meta) };
                 let params = params.without_meta();
                 self.outputs.push_back(Output::Notified { key, method, params, context });
             }

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
+    protocol::{
+        Dialect, Id, LoggingLevel, Meta, Method, MethodName, Params, Raw, Request, Response,
+        TraceIds,
+    },
     session::InboundKey,
     wire::{self, Envelope, Lowered, Wire},
 };
@@ -56,6 +59,8 @@ pub(super) struct Admitted {
     pub(super) log: LogPolicy,
     pub(super) progress_token: Option<Id>,
     pub(super) meta: Option<Raw>,
+    /// The span that caused the request, as `_meta` names it.
+    pub(super) cause: Option<Box<TraceIds>>,
 }
 
 impl ServerSession {
@@ -131,7 +136,7 @@ impl ServerSession {
             Request::Ping => Some(Response::Raw(wire::pong(wire))),
             Request::SetLevel { level } => {
                 // A level can be set in every session.
-                let _ = self.apply(Some(SessionChange::Level(*level)));
+                let _ = self.apply(SessionChange::Level(*level));
                 Some(Response::Empty)
             }
             _ => None,
@@ -172,7 +177,7 @@ impl ServerSession {
         admitted: Admitted,
         slot: Option<Slot>,
     ) {
-        let Admitted { wire, client, log, progress_token, meta } = admitted;
+        let Admitted { wire, client, log, progress_token, meta, cause } = admitted;
         let change = match &request {
             Request::SetLevel { level } => Some(SessionChange::Level(*level)),
             Request::Subscribe { uri } => Some(SessionChange::Subscribe(uri.clone())),
@@ -213,24 +218,27 @@ impl ServerSession {
             weight,
             wants_progress,
             checks_headers: self.mcp_headers.is_some(),
+            cause,
             ..CallContext::new(wire, client, meta)
         };
         self.outputs.push_back(Output::Call(Call { key, request, context, raw_params }));
     }
 
-    pub(super) fn handle_done(&mut self, call: InboundKey, outcome: Result<Response, Fault>) {
+    pub(super) fn handle_done(&mut self, call: InboundKey, mut outcome: Result<Response, Fault>) {
         // The peer may have cancelled the call while its handler ran.
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
         if let (Some(suppressed), LogPolicy::Request(threshold)) = (inbound.suppressed, inbound.log)
         {
             self.report_suppressed(About::Call(call), suppressed, threshold);
         }
-        let Some((id, mut inbound)) = self.pending.complete(call) else { return };
-        if let Ok(Response::Description(server)) = &outcome {
+        let Some((id, inbound)) = self.pending.complete(call) else { return };
+        if let Ok(Response::Description(server)) = &mut outcome {
             self.note_lists(&inbound.method, &server.capabilities);
+            self.hide_changes(server);
         }
-        let outcome = outcome.map(|response| self.without_changes(response));
-        let outcome = outcome.map(|response| inbound.with_negotiated_version(response));
+        if let Ok(response) = &mut outcome {
+            inbound.adapt(response);
+        }
         if inbound.method == MethodName::Standard(Method::Listen) {
             self.subscriptions.forget(call);
         }
@@ -240,14 +248,18 @@ impl ServerSession {
         if outcome.is_err() && inbound.method == MethodName::Standard(Method::Initialize) {
             self.handshake = Handshake::Awaiting;
         }
-        let answer =
-            match outcome.and_then(|response| self.apply(inbound.change).map(|()| response)) {
-                Ok(response) => self.result(inbound.wire, &id, &response),
-                Err(fault) => {
-                    self.note_pages(call, inbound.wire, &fault);
-                    self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
-                }
-            };
+        if let (Ok(_), Some(change)) = (&outcome, inbound.change)
+            && let Err(fault) = self.apply(change)
+        {
+            outcome = Err(fault);
+        }
+        let answer = match outcome {
+            Ok(response) => self.result(inbound.wire, &id, &response),
+            Err(fault) => {
+                self.note_pages(call, inbound.wire, &fault);
+                self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
+            }
+        };
         let length = answer.frame.as_ref().map_or(0, Vec::len);
         let fits = inbound.slot.as_ref().map_or(Ok(()), |_| self.batches.check(length));
         let answer = match fits {
@@ -336,6 +348,7 @@ impl Admitted {
             log: LogPolicy::Request(envelope.log_level),
             progress_token: token(envelope.meta.progress_token),
             meta: envelope.meta.raw.map(ToOwned::to_owned),
+            cause: cause(&envelope.meta),
         }
     }
 }
@@ -346,23 +359,27 @@ impl Inbound {
         self.progress_token.is_some() || self.wire.dialect == Some(Dialect::Bare)
     }
 
-    /// Returns the result with the negotiated version for `initialize`, and the dialect's result for `ping`.
-    fn with_negotiated_version(&mut self, response: Response) -> Response {
-        match (self.version.take(), response) {
+    /// Gives the result of `initialize` the negotiated version, and `ping` the dialect's result.
+    fn adapt(&self, response: &mut Response) {
+        let raw = match (&self.version, &*response) {
             (_, Response::Empty) if self.method == MethodName::Standard(Method::Ping) => {
-                Response::Raw(wire::pong(self.wire))
+                wire::pong(self.wire)
             }
-            (Some(version), Response::Description(server)) => {
-                Response::Raw(wire::introduction(&version, &server))
-            }
-            (_, response) => response,
-        }
+            (Some(version), Response::Description(server)) => wire::introduction(version, server),
+            _ => return,
+        };
+        *response = Response::Raw(raw);
     }
 }
 
 /// Returns a progress token or id from raw JSON; `None` if it is neither a string nor an integer.
 pub(super) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Id> {
     raw.and_then(|raw| Id::parse(raw.get()))
+}
+
+/// Returns the span that caused a request, as its `_meta` names it.
+pub(super) fn cause(meta: &Meta<'_>) -> Option<Box<TraceIds>> {
+    meta.traceparent.and_then(TraceIds::from_member).map(Box::new)
 }
 
 /// Returns the scopes that a fault is about, which are its data.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind, option_name},
-    protocol::{Era, Request, Response},
+    protocol::{Era, Request, ServerDescription},
     wire::Wire,
 };
 
@@ -63,22 +63,18 @@ impl ServerSession {
     }
 
     /// Leaves out of the answer to `initialize` what only a session could do.
-    pub(super) fn without_changes(&self, response: Response) -> Response {
-        match response {
-            Response::Description(mut server) if self.is_sessionless() => {
-                let description = Arc::make_mut(&mut server);
-                let capabilities = &mut description.capabilities;
-                let lists = [&mut capabilities.tools, &mut capabilities.prompts];
-                for list in lists.into_iter().flatten() {
-                    list.list_changed = None;
-                }
-                if let Some(resources) = &mut capabilities.resources {
-                    (resources.list_changed, resources.subscribe) = (None, None);
-                }
-                capabilities.logging = None;
-                Response::Description(server)
-            }
-            response => response,
+    pub(super) fn hide_changes(&self, server: &mut Arc<ServerDescription>) {
+        if !self.is_sessionless() {
+            return;
         }
+        let capabilities = &mut Arc::make_mut(server).capabilities;
+        let lists = [&mut capabilities.tools, &mut capabilities.prompts];
+        for list in lists.into_iter().flatten() {
+            list.list_changed = None;
+        }
+        if let Some(resources) = &mut capabilities.resources {
+            (resources.list_changed, resources.subscribe) = (None, None);
+        }
+        capabilities.logging = None;
     }
 }
