@@ -5,7 +5,7 @@ use pyo3::{prelude::*, sync::PyOnceLock};
 
 use crate::{calling, logs};
 
-/// Functions of `gudgeon._call.entry` and `gudgeon._call.log`.
+/// Functions of `gudgeon._call.entry` and `gudgeon._call.log`, and methods of `contextvars.Context`.
 #[derive(Debug)]
 pub(crate) struct Hooks {
     /// `enter(invoke, raw, call)`: runs a `def` handler inside its own context.
@@ -22,6 +22,11 @@ pub(crate) struct Hooks {
     pub(crate) session_json: Py<PyAny>,
     /// `leave_fork(error)`: ends the process with the status that matches the handler's outcome.
     pub(crate) leave_fork: Py<PyAny>,
+    /// `copy_context(context)` → a copy of it. It and the next one are not looked up in the context, which makes an object for
+    /// each call.
+    pub(crate) copy_context: Py<PyAny>,
+    /// `run_in_context(context, function, *args)`: calls a function in a context.
+    pub(crate) run_in_context: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
@@ -31,6 +36,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
     HOOKS.get_or_try_init(py, || {
         let entry = py.import("gudgeon._call.entry")?;
         let log = py.import("gudgeon._call.log")?;
+        let context = py.import("contextvars")?.getattr("Context")?;
         let get = |name: &str| entry.getattr(name).map(Bound::unbind);
         Ok(Hooks {
             enter: get("enter")?,
@@ -40,6 +46,8 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             report: log.getattr("report")?.unbind(),
             session_json: get("session_json")?,
             leave_fork: get("leave_fork")?,
+            copy_context: context.getattr("copy")?.unbind(),
+            run_in_context: context.getattr("run")?.unbind(),
         })
     })
 }

@@ -407,13 +407,14 @@ impl Stream {
         let raw = PyBytes::new(py, run.take_input().as_bytes());
         let call = Bound::new(py, Call::new(self, run))?;
         let context = self.copied_context(py)?;
-        let enter = &hooks::hooks(py)?.enter;
+        let hooks = hooks::hooks(py)?;
         let (invoke, _) = run.handler.target();
-        calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
+        let args = (context, &hooks.enter, invoke, raw, call);
+        calling::call(hooks.run_in_context.bind(py), args)
     }
 
     pub(crate) fn copied_context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        calling::call_method(self.context.bind(py), pyo3::intern!(py, "copy"), ())
+        calling::call(hooks::hooks(py)?.copy_context.bind(py), (&self.context,))
     }
 
     /// Calls a `def` handler behind middleware, and resolves its caller's future.
