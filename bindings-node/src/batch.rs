@@ -132,7 +132,7 @@ impl Batches {
                 Effect::Run(run) => self.push_run(*run),
                 Effect::Resume { run, context } => self.push_resume(run, *context),
                 Effect::Answered { run, ask, outcome } => {
-                    if let Some(number) = self.waiting_handlers.settle(run, ask, outcome) {
+                    if let Some(number) = self.waiting_handlers.settle(run, ask, *outcome) {
                         let entry = self.entry(Kind::Answer);
                         push_number(entry, run.0);
                         push_number(entry, number);
@@ -261,7 +261,9 @@ impl Batches {
                 }
             }
         }
-        if let (Some(call), Some(subject)) = (self.calls.get_mut(&id.0), subject) {
+        if let Some(subject) = subject
+            && let Some(call) = self.calls.get_mut(&id.0)
+        {
             call.uri = subject.uri;
         }
     }

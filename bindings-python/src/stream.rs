@@ -295,13 +295,9 @@ impl Stream {
         let alarm = work.wake;
         // Handlers that begin together take the locks once.
         let mut runs = Vec::new();
-        let mut reports = Vec::new();
-        let mut answered = Vec::new();
         for effect in work {
             match effect {
                 Effect::Run(run) => runs.extend(HandlerRun::new(*run, &self.upstreams)),
-                Effect::Log(event) => reports.push(event),
-                Effect::Span(request) => answered.push(request),
                 other => {
                     self.start(std::mem::take(&mut runs), wake);
                     self.go_on(other, wake);
@@ -309,12 +305,6 @@ impl Stream {
             }
         }
         self.start(runs, wake);
-        if !reports.is_empty() {
-            Python::attach(|py| reports.iter().for_each(|event| hooks::report(py, event)));
-        }
-        if !answered.is_empty() {
-            Python::attach(|py| answered.iter().for_each(|request| spans::record(py, request)));
-        }
         if alarm.is_some()
             && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
         {
@@ -330,7 +320,7 @@ impl Stream {
                     run.resume(*context);
                 }
             }
-            Effect::Answered { run, ask, outcome } => self.waiting.settle(run, ask, outcome),
+            Effect::Answered { run, ask, outcome } => self.waiting.settle(run, ask, *outcome),
             Effect::Cancel(id) => {
                 let run = lock(&self.active_runs).remove(&id);
                 // Set before its questions are dropped, so that a later question fails.
@@ -348,8 +338,10 @@ impl Stream {
                 pool.inline.retain(|effect| !effect.is_request(ticket));
                 pool.handed.retain(|effect| !effect.is_request(ticket));
             }
+            Effect::Log(event) => Python::attach(|py| hooks::report(py, &event)),
+            Effect::Span(request) => Python::attach(|py| spans::record(py, &request)),
             // Done by the caller, or by the native host, which looks after resources of other servers.
-            Effect::Run(_) | Effect::Log(_) | Effect::Span(_) | Effect::Subscribed { .. } => {}
+            Effect::Run(_) | Effect::Subscribed { .. } => {}
         }
     }
 

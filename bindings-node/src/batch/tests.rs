@@ -88,8 +88,11 @@ fn a_handler_resumes_once_all_its_questions_are_answered() {
     batches.push(work(vec![run(0, "5")]));
     assert!(batches.ask(9, Vec::new()).is_none());
     let asked = waits(&mut batches, &["a", "b"]);
-    let answer =
-        |call, ask, outcome| Effect::Answered { run: RunId(call), ask: AskId(ask), outcome };
+    let answer = |call, ask, outcome| Effect::Answered {
+        run: RunId(call),
+        ask: AskId(ask),
+        outcome: Box::new(outcome),
+    };
     batches.push(one(answer(0, 0, Ok(json::raw(r#"{"roots":[]}"#.into())))));
     batches.push(one(answer(9, 0, Ok(json::raw("{}".into())))));
     assert_eq!(batches.take().unwrap(), r#"[[0,0,7,{"a":1},"2026-07-28",5]]"#);
@@ -105,7 +108,7 @@ fn a_handler_resumes_for_another_request_before_its_answers_arrive() {
     let mut batches = Batches::default();
     batches.push(work(vec![run(0, "5")]));
     waits(&mut batches, &["a"]);
-    let outcome = Ok(json::raw("{}".into()));
+    let outcome = Box::new(Ok(json::raw("{}".into())));
     let effects = [
         Effect::Resume { run: RunId(0), context: Box::new(context("6")) },
         Effect::Resume { run: RunId(9), context: Box::new(context("7")) },

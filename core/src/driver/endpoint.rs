@@ -500,7 +500,7 @@ impl EndpointServer {
         state.untaken = std::mem::take(&mut step.work);
         state.armed = armed;
         drop(state);
-        if !step.events.is_empty() {
+        if step.unlocked.is_some() {
             self.write_events(&mut step);
         }
         if is_sooner {
@@ -542,7 +542,7 @@ impl EndpointServer {
     /// lock.
     #[inline]
     pub(super) fn announce(&self, step: &mut EndpointStep) {
-        if !step.events.is_empty() {
+        if step.unlocked.is_some() {
             self.write_events(step);
         }
         // A waiter is counted before it takes the lock to look at the state. One that is not counted yet will see this change.

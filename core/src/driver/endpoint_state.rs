@@ -178,7 +178,9 @@ impl EndpointState {
                 }
                 EndpointOutput::Effect(effect) => {
                     match effect {
-                        Effect::Log(event) if !event.is_for_host() => step.events.push(*event),
+                        Effect::Log(event) if !event.is_for_host() => {
+                            step.unlocked().events.push(*event);
+                        }
                         effect => {
                             if let Effect::Cancel(run) = &effect {
                                 self.gate.forget(*run);
@@ -191,7 +193,7 @@ impl EndpointState {
                     None
                 }
                 EndpointOutput::Compute(computation) => {
-                    step.computations.push(*computation);
+                    step.unlocked().computations.push(*computation);
                     None
                 }
             };

@@ -55,7 +55,8 @@ impl EndpointServer {
     /// Writes the events of a step.
     #[cold]
     pub(super) fn write_events(&self, step: &mut EndpointStep) {
-        for event in std::mem::take(&mut step.events) {
+        let Some(unlocked) = &mut step.unlocked else { return };
+        for event in std::mem::take(&mut unlocked.events) {
             self.log.write(&event);
         }
     }

@@ -59,7 +59,7 @@ impl EndpointServer {
             // first, because not every one of them can run handlers.
             let mut so_far = state.drain(now);
             drop(state);
-            if !so_far.events.is_empty() {
+            if so_far.unlocked.is_some() {
                 self.write_events(&mut so_far);
             }
             let step = before.get_or_insert_with(|| EndpointStep::new(Work::default()));

@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn answered(run: u64, ask: u64) -> Effect {
-        let outcome = Ok(crate::protocol::json::raw("{}".into()));
+        let outcome = Box::new(Ok(crate::protocol::json::raw("{}".into())));
         Effect::Answered { run: RunId(run), ask: AskId(ask), outcome }
     }
 

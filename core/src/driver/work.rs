@@ -128,49 +128,73 @@ impl Work {
     }
 }
 
-/// The work of one input, and computations that may take long.
+/// The work of one input, and what is done without the lock.
 #[derive(Debug)]
 #[must_use = "what is not computed is never answered"]
 pub struct EndpointStep {
     pub(super) work: Work,
+    /// `None` for most inputs, so that a step is small.
+    pub(super) unlocked: Option<Box<Unlocked>>,
+}
+
+/// What is done once the lock is released.
+#[derive(Debug, Default)]
+pub(super) struct Unlocked {
+    /// Computations that may take long.
     pub(super) computations: Vec<Computation>,
-    /// Events that are written once the lock is released.
+    /// Events that are written.
     pub(super) events: Vec<LogEvent>,
 }
 
 impl EndpointStep {
     pub(super) fn new(work: Work) -> Self {
-        Self { work, computations: Vec::new(), events: Vec::new() }
+        Self { work, unlocked: None }
     }
 
     /// Returns the work that is ready, and the rest, which may take long, if there is any.
     pub(crate) fn split(self) -> (Work, Option<Self>) {
-        let Self { work, computations, events } = self;
-        debug_assert!(events.is_empty(), "they were written when the lock was released");
-        let is_over = computations.is_empty();
-        let rest = (!is_over).then(|| Self { work: Work::default(), computations, events });
-        (work, rest)
+        let Self { work, unlocked } = self;
+        let rest = unlocked.filter(|unlocked| {
+            debug_assert!(
+                unlocked.events.is_empty(),
+                "they were written when the lock was released"
+            );
+            !unlocked.computations.is_empty()
+        });
+        (work, rest.map(|rest| Self { work: Work::default(), unlocked: Some(rest) }))
     }
 
     /// Adds the step of another input.
     pub(super) fn extend(&mut self, other: Self) {
         self.work.extend(other.work);
-        self.computations.extend(other.computations);
-        self.events.extend(other.events);
+        if let Some(other) = other.unlocked {
+            let unlocked = self.unlocked();
+            unlocked.computations.extend(other.computations);
+            unlocked.events.extend(other.events);
+        }
     }
 
     /// Runs the computations outside the lock; `handle` handles each result under it.
     #[inline]
     pub(super) fn finish(mut self, handle: impl FnMut(Box<Computed>) -> Self) -> Work {
-        if !self.computations.is_empty() {
+        if self.unlocked.is_some() {
             self.compute(handle);
         }
         self.work
     }
 
+    /// Returns what is done once the lock is released, for additions.
+    pub(super) fn unlocked(&mut self) -> &mut Unlocked {
+        self.unlocked.get_or_insert_default()
+    }
+
     fn compute(&mut self, mut handle: impl FnMut(Box<Computed>) -> Self) {
-        while !self.computations.is_empty() {
-            for computation in std::mem::take(&mut self.computations) {
+        while let Some(unlocked) = self.unlocked.take() {
+            debug_assert!(
+                unlocked.events.is_empty(),
+                "they were written when the lock was released"
+            );
+            for computation in unlocked.computations {
                 self.extend(handle(computation.run()));
             }
         }

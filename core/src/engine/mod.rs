@@ -92,7 +92,7 @@ pub enum Effect {
     /// A suspended handler goes on for a new request, in these circumstances.
     Resume { run: RunId, context: Box<CallContext> },
     /// The client's answer to a running handler.
-    Answered { run: RunId, ask: AskId, outcome: Result<Raw, Fault> },
+    Answered { run: RunId, ask: AskId, outcome: Box<Result<Raw, Fault>> },
     /// A client subscribed to this resource, which the handler of its template may look after.
     Subscribed { handler: Handler, uri: String },
     /// Answer this request with `EndpointInput::Host`.

@@ -136,7 +136,7 @@ impl Engine {
 
     /// Gives a handler the answer to its question.
     pub(super) fn answer(&mut self, run: RunId, ask: AskId, outcome: Result<Raw, Fault>) {
-        self.effects.push_back(Effect::Answered { run, ask, outcome });
+        self.effects.push_back(Effect::Answered { run, ask, outcome: Box::new(outcome) });
     }
 
     /// Queues the answer to a request other than the one that is being handled.

@@ -204,11 +204,22 @@ impl Endpoint {
         }
     }
 
-    /// Returns an output for the driver; `None` if it was one for another process.
-    pub(super) fn output_for_driver(&mut self, output: EndpointOutput) -> Option<EndpointOutput> {
-        if self.handed_over.taken.is_empty() {
-            return Some(output);
+    /// Returns whether other processes have handed requests over to this one.
+    pub(super) fn has_taken_over(&self) -> bool {
+        !self.handed_over.taken.is_empty()
+    }
+
+    /// Sends the next outputs to other processes, up to one for the driver.
+    pub(super) fn send_to_other_processes(&mut self) {
+        while let Some(output) = self.outputs.pop_front() {
+            if let Some(output) = self.output_for_driver(output) {
+                return self.outputs.push_front(output);
+            }
         }
+    }
+
+    /// Returns an output for the driver; `None` if it was one for another process.
+    fn output_for_driver(&mut self, output: EndpointOutput) -> Option<EndpointOutput> {
         let (id, part) = match output {
             EndpointOutput::Exchange(id, part) => (id, part),
             EndpointOutput::Change(Reader::Exchange(id), bytes) => (id, Part::Bytes(bytes)),

@@ -403,11 +403,12 @@ impl Endpoint {
     }
 
     pub fn poll(&mut self) -> Option<EndpointOutput> {
-        while let Some(output) = self.outputs.pop_front() {
-            let output = self.output_for_driver(output);
-            if output.is_some() {
-                return output;
-            }
+        if self.has_taken_over() {
+            self.send_to_other_processes();
+        }
+        let output = self.outputs.pop_front();
+        if output.is_some() {
+            return output;
         }
         let effect = self.engine.next_effect().map(EndpointOutput::Effect);
         effect.or_else(|| Some(EndpointOutput::Compute(Box::new(self.engine.next_computation()?))))

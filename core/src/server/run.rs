@@ -132,7 +132,7 @@ impl Runner {
                 Effect::Resume { run, context } => self.resume(run, *context),
                 Effect::Answered { run, ask, outcome } => {
                     if let Some(context) = self.asker(run, ask) {
-                        context.answered(ask, outcome);
+                        context.answered(ask, *outcome);
                     }
                 }
                 Effect::Subscribed { handler, uri } => {

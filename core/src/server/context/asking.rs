@@ -271,7 +271,7 @@ impl Context {
         };
         let rest = work.into_iter().filter_map(|effect| match effect {
             Effect::Answered { run, ask, outcome } if run == call => {
-                self.answered(ask, outcome);
+                self.answered(ask, *outcome);
                 None
             }
             other => Some(other),
