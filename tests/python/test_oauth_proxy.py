@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -366,3 +367,79 @@ def decision(page: str) -> bytes:
         f"POST /mcp/oauth/consent HTTP/1.1\r\nHost: {url.netloc}\r\nOrigin: {url.scheme}://{url.netloc}\r\nCookie: {cookie}\r\n"
         f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     ).encode()
+
+
+def post_form(url: str, **fields: str) -> tuple[int, Any, Any]:
+    request = urllib.request.Request(url, urlencode(fields).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read() or b"null"), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read() or b"null"), error.headers
+
+
+def credentials(kept: dict[str, bytes]) -> tuple[str, str]:
+    """Returns the id of the client, and its refresh token."""
+    (stored,) = (json.loads(value) for key, value in kept.items() if key.startswith("credentials "))
+    return stored["client"]["id"], stored["tokens"]["refresh"]
+
+
+@pytest.mark.io
+async def test_servers_with_one_store_know_exchanged_refresh_tokens_and_revocations(tmp_path: Path) -> None:
+    kept: dict[str, bytes] = {}
+    place = f"http://127.0.0.1:{reserve_port()}/mcp"
+    async with provider() as behind, AsyncExitStack() as stack:
+        auth = OAuthProxy(behind.issuer, **APP)
+        options = {"public_url": place, "allowed_hosts": ["*"]}
+        store = f"sqlite:{tmp_path / 'store.db'}"
+        await stack.enter_async_context(shelf(auth, store=store).listen(place, **options))
+        there = await stack.enter_async_context(shelf(auth, store=store).listen("http://127.0.0.1:0/mcp", **options))
+        browser = OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))
+        async with Client(place, auth=browser) as client:
+            assert (await client.call_tool("who")).text == "ada"
+        id, first = credentials(kept)
+
+        async def refresh(url: str, token: str) -> tuple[int, Any, Any]:
+            fields = {"grant_type": "refresh_token", "client_id": id, "refresh_token": token}
+            return await asyncio.to_thread(lambda: post_form(f"{url}/oauth/token", **fields))
+
+        status, second, _ = await refresh(place, first)
+        assert status == 200, second
+        # The answer may have been lost.
+        assert (await refresh(there.url, first))[:2] == (200, second)
+        status, third, _ = await refresh(there.url, second["refresh_token"])
+        assert status == 200, third
+        assert (await refresh(place, first))[1]["error"] == "invalid_grant"
+        # It may have been stolen, so everything of this sign-in ended.
+        for url in (place, there.url):
+            status, _, _ = await asyncio.to_thread(fetch, url, {}, Authorization=f"Bearer {third['access_token']}")
+            assert status == 401
+            assert (await refresh(url, third["refresh_token"]))[0] == 400
+
+
+class Away:
+    """A store that is away."""
+
+    def get(self, key: str) -> Any:
+        raise ConnectionError
+
+    put = take = get
+
+
+@pytest.mark.io
+async def test_without_its_store_a_server_exchanges_no_refresh_token() -> None:
+    kept: dict[str, bytes] = {}
+    place = f"http://127.0.0.1:{reserve_port()}/mcp"
+    async with provider() as behind:
+        auth = OAuthProxy(behind.issuer, **APP)
+        browser = OAuth(on_redirect=in_browser(Browser()), store=Kept(kept))
+        async with shelf(auth).listen(place), Client(place, auth=browser) as client:
+            assert (await client.call_tool("who")).text == "ada"
+        id, token = credentials(kept)
+        async with shelf(auth, store=Away()).listen(place):
+            fields = {"grant_type": "refresh_token", "client_id": id, "refresh_token": token}
+            status, refused, headers = await asyncio.to_thread(lambda: post_form(f"{place}/oauth/token", **fields))
+        assert (status, refused["error"]) == (503, "temporarily_unavailable") and int(headers["Retry-After"]) > 0
+        assert [request.form["grant_type"] for request in behind.requests if request.path == "/token"] == [
+            "authorization_code"
+        ]

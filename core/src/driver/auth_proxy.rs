@@ -88,9 +88,10 @@ impl AuthServer {
             }
             Some(ProxyStep::Store(operation, flow)) => {
                 let Some(server) = self.this() else { return };
+                let token = flow.refreshes().or(refreshed);
                 let stored = Replier::new(move |reply| {
                     let step = server.lock().machine.proxy_stored(&moment(), flow, reply);
-                    server.carry_on(step, answer, refreshed);
+                    server.carry_on(step, answer, token);
                 });
                 return self.run_on_store(operation, stored);
             }

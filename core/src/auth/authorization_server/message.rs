@@ -114,6 +114,9 @@ impl OAuthError {
     pub(super) fn response(&self) -> Response {
         let body = json!({ "error": self.code, "error_description": self.description });
         let mut response = Response::json(self.status, &body);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.set(header::RETRY_AFTER, "1");
+        }
         if let Some(header) = self.header.as_deref() {
             let (name, value) = header.clone();
             response.headers.insert(name, value);

@@ -117,7 +117,7 @@ impl Authenticator {
         self
     }
 
-    /// Remembers used proofs, and used codes of the OAuth proxy, in a store, by [`AuthOutput::Store`].
+    /// Remembers used proofs, and what the OAuth proxy has exchanged and revoked, in a store, by [`AuthOutput::Store`].
     #[must_use]
     pub fn with_store(mut self) -> Self {
         self.has_store = true;
@@ -209,7 +209,7 @@ impl Authenticator {
                 }
             },
             AuthInput::Verified(ticket, reply) => self.verified(now, unix, ticket, reply),
-            AuthInput::Stored(ticket, reply) => self.stored(unix, ticket, reply),
+            AuthInput::Stored(ticket, reply) => self.stored((now, unix), ticket, reply),
             AuthInput::Cancelled(ticket) => {
                 self.pending.remove(ticket);
             }
@@ -415,7 +415,9 @@ impl Authenticator {
                     }
                 }
             }
-            Method::Proxy(proxy) => proxied::verify(proxy, unix, attempt, place),
+            Method::Proxy(proxy) => {
+                proxied::verify(proxy, unix, (ticket, &*attempt), place, &mut self.outputs)
+            }
             Method::Verify if attempt.scheme == Scheme::DPoP => {
                 Tried::Refused(invalid("tokens with the scheme DPoP are not accepted here"))
             }

@@ -6,6 +6,7 @@ mod clients;
 mod location;
 mod provider;
 mod sealed;
+mod shared;
 mod sign_in;
 #[cfg(all(test, feature = "bindings"))]
 #[allow(clippy::unwrap_used, reason = "a test that fails here says where")]
@@ -16,13 +17,14 @@ mod tokens;
 use std::fmt;
 
 use http::{HeaderValue, Method, StatusCode, header};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::{
     clients::{Documents, Found},
     provider::{Endpoints as ProviderEndpoints, Provider, ProviderTokens},
     sealed::Sealer,
+    shared::Afterwards,
     sign_in::{SignIn, error_page},
     tokens::{Code, RefreshToken, Used},
 };
@@ -44,6 +46,7 @@ use crate::{
     },
     log_limit::LogLimit,
     protocol::{ClientKey, Principal},
+    replier::GivenUp as _,
     store::{StoreOperation, StoreReply},
 };
 
@@ -60,7 +63,7 @@ pub struct OAuthProxy {
     /// Limits the messages that everybody can cause.
     log: LogLimit,
     used: Used,
-    /// `true` if servers remember used codes together, in a store.
+    /// `true` if servers know used codes, exchanged refresh tokens and revocations together, in a store.
     has_store: bool,
 }
 
@@ -99,6 +102,15 @@ enum Waits {
     Refresh(Box<Refreshing>),
     Code(Box<Redeeming>),
     Revoked,
+    /// The knowledge of the store about a refresh token: whether its grant was revoked, whether it is claimed, and its record.
+    Grant(Box<Refreshing>),
+    Claim(Box<Refreshing>),
+    Record(Box<Refreshing>),
+    /// The record of the refresh token in this response.
+    Next(Box<(Refreshing, Value)>),
+    /// This response is to be stored.
+    Saved(Box<(Refreshing, Value)>),
+    Afterwards(Afterwards),
 }
 
 /// A code in the course of being exchanged.
@@ -117,6 +129,10 @@ struct Refreshing {
     token: RefreshToken,
     /// The scopes of the new access token.
     scopes: Scopes,
+    /// The request to the provider that begins the exchange.
+    fetch: Option<Box<FetchRequest>>,
+    /// The version of the claim in the store.
+    version: u64,
 }
 
 /// The reason why a request has no response of success yet.
@@ -146,7 +162,11 @@ impl Flow {
     /// Returns the refresh token that is exchanged: requests wait for the end of it.
     pub fn refreshes(&self) -> Option<TokenDigest> {
         match &self.0 {
-            Waits::Refresh(it) => Some(it.digest),
+            Waits::Refresh(it) | Waits::Grant(it) | Waits::Claim(it) | Waits::Record(it) => {
+                Some(it.digest)
+            }
+            Waits::Next(it) | Waits::Saved(it) => Some(it.0.digest),
+            Waits::Afterwards(Afterwards::Refused(_, digest)) => *digest,
             _ => None,
         }
     }
@@ -186,7 +206,7 @@ impl OAuthProxy {
         }
     }
 
-    /// Remembers used codes in a store, by [`ProxyStep::Store`].
+    /// Remembers used codes, exchanged refresh tokens and revocations in a store, by [`ProxyStep::Store`].
     pub fn use_store(&mut self) {
         self.has_store = true;
     }
@@ -243,8 +263,8 @@ impl OAuthProxy {
             }
             Waits::Refresh(refreshing) => self.take_refreshed(at, *refreshing, answer),
             Waits::Revoked => Ok(Response::empty(StatusCode::OK)),
-            // It waits for the store.
-            Waits::Code(redeeming) => Ok(self.store_failed(at, &redeeming, "no reply came")),
+            // They wait for the store.
+            waits => return self.stored(at, Flow(waits), StoreReply::given_up()),
         };
         self.step_for(None, for_programs, outcome)
     }
@@ -253,6 +273,12 @@ impl OAuthProxy {
     pub fn stored(&mut self, at: &Moment, flow: Flow, reply: StoreReply) -> ProxyStep {
         let outcome = match flow.0 {
             Waits::Code(redeeming) => self.take_claimed(at, *redeeming, reply),
+            Waits::Grant(refreshing) => self.take_grant(at, *refreshing, reply),
+            Waits::Claim(refreshing) => self.take_claim(at, *refreshing, reply),
+            Waits::Record(refreshing) => self.take_record(at, *refreshing, reply),
+            Waits::Next(it) => self.take_next(at, *it, reply),
+            Waits::Saved(it) => self.take_saved(at, *it, reply),
+            Waits::Afterwards(afterwards) => self.take_afterwards(at, afterwards, reply),
             _ => Ok(Response::empty(StatusCode::INTERNAL_SERVER_ERROR)),
         };
         self.step_for(None, true, outcome)
@@ -459,6 +485,12 @@ impl fmt::Debug for Flow {
             Waits::User(..) => "User",
             Waits::Refresh(..) => "Refresh",
             Waits::Code(..) => "Code",
+            Waits::Grant(..) => "Grant",
+            Waits::Claim(..) => "Claim",
+            Waits::Record(..) => "Record",
+            Waits::Next(..) => "Next",
+            Waits::Saved(..) => "Saved",
+            Waits::Afterwards(..) => "Afterwards",
             Waits::Revoked => "Revoked",
         })
     }

@@ -36,6 +36,8 @@ pub(super) enum Use {
     Code,
     AccessToken,
     RefreshToken,
+    /// The tokens that a refresh token was exchanged for, in a store.
+    Exchange,
 }
 
 impl Sealer {
@@ -78,7 +80,7 @@ impl Sealer {
         issuer: &str,
         sealed: &str,
     ) -> Option<T> {
-        if sealed.len() > MAX_SEALED {
+        if sealed.len() > usage.max_length() {
             return None;
         }
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -106,6 +108,15 @@ impl Use {
             Self::Code => "code",
             Self::AccessToken => "access token",
             Self::RefreshToken => "refresh token",
+            Self::Exchange => "exchange",
+        }
+    }
+
+    fn max_length(self) -> usize {
+        match self {
+            // It has an access token and a refresh token.
+            Self::Exchange => 3 * MAX_SEALED,
+            _ => MAX_SEALED,
         }
     }
 }

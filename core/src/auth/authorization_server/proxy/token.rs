@@ -16,6 +16,7 @@ use super::{
     location::OAuthEndpoint,
     provider::{Provider, ProviderError, ProviderTokens},
     sealed::Use,
+    shared::{Afterwards, CLOCK_DIFFERENCE},
     tokens::{self, Code, Credential, Presented, RefreshToken},
 };
 use crate::{
@@ -28,9 +29,6 @@ use crate::{
     },
     store::{Expect, StoreOperation, StoreReply},
 };
-
-/// The seconds by which the clock of another server with the same store may be slow, so that it accepts a code for longer.
-const CLOCK_DIFFERENCE: u64 = 60;
 
 impl OAuthProxy {
     pub(super) fn token(&mut self, at: &Moment, request: &ProxyRequest) -> Outcome {
@@ -89,7 +87,7 @@ impl OAuthProxy {
         }
         let digest = TokenDigest::new(sealed);
         if !self.used.use_code(digest, &code.grant.id) {
-            return refused("the code was used before");
+            return self.refuse_used_code(&code);
         }
         let redeeming = Redeeming {
             issuer: issuer.to_owned(),
@@ -116,13 +114,16 @@ impl OAuthProxy {
     ) -> Outcome {
         match reply {
             StoreReply::Stored(_) => self.end_redeeming(at, redeeming),
-            StoreReply::Conflict => {
-                self.used.revoke(&redeeming.code.grant.id);
-                Err(OAuthError::new("invalid_grant", "the code was used before").into())
-            }
+            StoreReply::Conflict => self.refuse_used_code(&redeeming.code),
             StoreReply::Failed(reason) => Ok(self.store_failed(at, &redeeming, &reason)),
             _ => Ok(self.store_failed(at, &redeeming, "the reply is that of another operation")),
         }
+    }
+
+    /// Refuses a code that was used before, and revokes its tokens (RFC 6749, section 4.1.2).
+    fn refuse_used_code(&mut self, code: &Code) -> Outcome {
+        let error = OAuthError::new("invalid_grant", "the code was used before");
+        self.revoke_grant(&code.grant.id, Afterwards::Refused(Box::new(error), None))
     }
 
     /// Returns the answer to a request whose code the store can't check. The client may send it again.
@@ -200,11 +201,16 @@ impl OAuthProxy {
         };
         let Some(fetch) = fetch else { return refused("the provider can't be asked") };
         let digest = TokenDigest::new(sealed);
+        let issuer = issuer.to_owned();
+        let fetch = Some(Box::new(fetch));
+        let mut refreshing = Refreshing { issuer, digest, token, scopes, fetch, version: 0 };
+        if self.has_store {
+            return self.refresh_with_store(at, refreshing);
+        }
         match self.used.begin_refresh(digest, at.unix) {
             Presented::New => {
-                let refreshing = Refreshing { issuer: issuer.to_owned(), digest, token, scopes };
-                let flow = Waits::Refresh(Box::new(refreshing));
-                Err(Interruption::Fetch(Box::new(fetch), flow))
+                let Some(fetch) = refreshing.fetch.take() else { return Err(failed()) };
+                Err(Interruption::Fetch(fetch, Waits::Refresh(Box::new(refreshing))))
             }
             Presented::Running => Err(Interruption::Wait(digest)),
             Presented::Again(response) => Ok(response),
@@ -226,7 +232,7 @@ impl OAuthProxy {
         refreshing: Refreshing,
         answer: &Result<FetchResponse, FetchError>,
     ) -> Outcome {
-        let Refreshing { issuer, digest, token, scopes } = refreshing;
+        let (digest, token) = (refreshing.digest, refreshing.token.clone());
         let RefreshToken { mut grant, credential, .. } = token;
         let checked = match credential {
             Credential::Refresh(theirs) => ProviderTokens::read(answer).and_then(|tokens| {
@@ -248,13 +254,21 @@ impl OAuthProxy {
                     grant.claims = user.claims;
                 }
                 let rest = (Some(credential), lifetime);
-                let response = tokens::issue(&self.sealer, &issuer, &grant, &scopes, rest, at);
+                let Refreshing { issuer, scopes, .. } = &refreshing;
+                let response = tokens::issue(&self.sealer, issuer, &grant, scopes, rest, at);
+                if self.has_store {
+                    let body = response.and_then(|made| serde_json::from_slice(&made.body).ok());
+                    let Some(body) = body else { return self.free(at, &refreshing, failure()) };
+                    return self.save(at, refreshing, body);
+                }
                 self.used.end_refresh(digest, &grant.id, response.as_ref(), at.unix);
                 return response.ok_or_else(failed);
             }
             Err(ProviderError::Refused(reason)) => {
-                self.used.revoke(&grant.id);
-                Err(OAuthError::new("invalid_grant", reason))
+                let error = OAuthError::new("invalid_grant", reason);
+                self.used.end_refresh(digest, &grant.id, None, at.unix);
+                let refused = Afterwards::Refused(Box::new(error), Some(digest));
+                return self.revoke_grant(&grant.id, refused);
             }
             Err(ProviderError::Failed(reason)) => {
                 if let Some(left_out) = self.log.due(at.unix) {
@@ -266,8 +280,13 @@ impl OAuthProxy {
                 })
             }
         };
-        self.used.end_refresh(digest, &grant.id, None, at.unix);
-        outcome.map_err(Interruption::Refused)
+        match outcome {
+            Err(error) if self.has_store => self.free(at, &refreshing, error),
+            outcome => {
+                self.used.end_refresh(digest, &grant.id, None, at.unix);
+                outcome.map_err(Interruption::Refused)
+            }
+        }
     }
 
     /// Revokes the grant of a token, here and at the provider (RFC 7009). An unknown token is not an error.
@@ -281,23 +300,26 @@ impl OAuthProxy {
         else {
             return Ok(Response::empty(StatusCode::OK));
         };
-        self.used.revoke(&grant.id);
-        if let Some(Credential::Refresh(theirs)) = credential {
-            let endpoints = self.endpoints(at.unix)?;
-            if let Some(fetch) = self.provider.revocation(endpoints, theirs.expose()) {
-                return Err(Interruption::Fetch(Box::new(fetch), Waits::Revoked));
+        let fetch = match credential {
+            Some(Credential::Refresh(theirs)) => {
+                let endpoints = self.endpoints(at.unix)?;
+                self.provider.revocation(endpoints, theirs.expose()).map(Box::new)
             }
-        }
-        Ok(Response::empty(StatusCode::OK))
+            _ => None,
+        };
+        self.revoke_grant(&grant.id, Afterwards::Revoked(fetch))
     }
 }
 
-fn failed() -> Interruption {
+pub(super) fn failed() -> Interruption {
+    failure().into()
+}
+
+fn failure() -> OAuthError {
     OAuthError {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         ..OAuthError::new("server_error", "the tokens could not be made")
     }
-    .into()
 }
 
 /// Returns the operation that succeeds for one of the servers that get a code. The store sees a digest of the code only.

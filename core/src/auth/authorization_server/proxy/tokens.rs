@@ -1,5 +1,5 @@
 //! The codes and tokens of the proxy, all of them sealed. Used codes, used refresh tokens and revoked grants are kept in this
-//! process.
+//! process; with a store, the refresh tokens are [there](super::shared), and so is a copy of the others.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -25,11 +25,15 @@ const CODE_LIFE: u64 = 60;
 /// The lifetime of an access token without one of the provider, and at most, in seconds.
 const ACCESS_LIFE: u64 = 3_600;
 /// The lifetime of a refresh token, in seconds.
-const REFRESH_LIFE: u64 = 30 * 24 * 3_600;
+pub(super) const REFRESH_LIFE: u64 = 30 * 24 * 3_600;
 /// The seconds for which a used refresh token is answered with the same tokens again, because the response may have been lost.
-const GRACE: u64 = 60;
+pub(super) const GRACE: u64 = 60;
+/// The seconds for which a grant counts as not revoked after the store said so.
+const CHECKED: u64 = 30;
 /// The maximum number of used codes, used refresh tokens, and revoked grants that are remembered.
 const MAX_REMEMBERED: usize = 10_000;
+/// The maximum number of responses that wait for the store to be there again.
+const MAX_UNSAVED: usize = 1_000;
 
 /// The rights that a user gave to a client.
 #[derive(Clone, Deserialize, Serialize)]
@@ -104,6 +108,10 @@ pub(super) struct Used {
     recent: VecDeque<(TokenDigest, u64)>,
     running: HashSet<TokenDigest>,
     revoked: Bounded<String, ()>,
+    /// The grants that were not revoked at this time.
+    checked: Bounded<String, u64>,
+    /// The bodies of responses that the store does not have yet, with the version of the claim.
+    unsaved: Bounded<TokenDigest, (Value, u64)>,
 }
 
 #[derive(Debug)]
@@ -152,6 +160,10 @@ impl Code {
 }
 
 impl RefreshToken {
+    pub(super) fn seconds_left(&self, unix: u64) -> u64 {
+        self.expires.saturating_sub(unix)
+    }
+
     pub(super) fn has_expired(&self, unix: u64) -> bool {
         self.expires <= unix
     }
@@ -165,6 +177,8 @@ impl Used {
             recent: VecDeque::new(),
             running: HashSet::new(),
             revoked: Bounded::new(MAX_REMEMBERED),
+            checked: Bounded::new(MAX_REMEMBERED),
+            unsaved: Bounded::new(MAX_UNSAVED),
         }
     }
 
@@ -230,6 +244,39 @@ impl Used {
             self.refreshed.insert(digest, Refreshed { response, grant });
             self.recent.push_back((digest, unix));
         }
+    }
+
+    /// Begins to exchange a refresh token that the store knows. Returns `false` if another request is exchanging it.
+    pub(super) fn begin_shared(&mut self, digest: TokenDigest) -> bool {
+        self.running.insert(digest)
+    }
+
+    pub(super) fn end_shared(&mut self, digest: &TokenDigest) {
+        self.running.remove(digest);
+    }
+
+    pub(super) fn keep_unsaved(&mut self, digest: TokenDigest, body: Value, version: u64) {
+        self.unsaved.remove(&digest);
+        self.unsaved.insert(digest, (body, version));
+    }
+
+    pub(super) fn unsaved(&self, digest: &TokenDigest) -> Option<(Value, u64)> {
+        self.unsaved.get(digest).cloned()
+    }
+
+    pub(super) fn forget_unsaved(&mut self, digest: &TokenDigest) {
+        self.unsaved.remove(digest);
+    }
+
+    /// Notes that the store does not know a revocation of a grant.
+    pub(super) fn note_checked(&mut self, grant: &str, unix: u64) {
+        self.checked.remove(&grant.to_owned());
+        self.checked.insert(grant.to_owned(), unix);
+    }
+
+    pub(super) fn is_checked(&self, grant: &str, unix: u64) -> bool {
+        let checked = self.checked.get(&grant.to_owned());
+        checked.is_some_and(|at| (*at..*at + CHECKED).contains(&unix))
     }
 
     pub(super) fn revoke(&mut self, grant: &str) {

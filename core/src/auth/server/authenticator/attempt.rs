@@ -58,6 +58,8 @@ pub(super) enum Waiting {
     Answer(FetchId),
     Host(usize),
     Store,
+    /// The store says whether the sign-in of a proxy's token was revoked.
+    Revocation,
 }
 
 /// The result of one method.

@@ -1,6 +1,6 @@
-//! Proofs of possession that servers remember together, in a store.
+//! The facts that servers know together, in a store: proofs of possession that were used, and sign-ins that were revoked.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -38,7 +38,19 @@ impl Authenticator {
     }
 
     /// Handles the reply of the store. Without one that can be used, the request is refused.
-    pub(super) fn stored(&mut self, unix: u64, ticket: AuthTicket, reply: StoreReply) {
+    pub(super) fn stored(
+        &mut self,
+        (now, unix): (Instant, u64),
+        ticket: AuthTicket,
+        reply: StoreReply,
+    ) {
+        let is_about_token = |attempt: &Attempt| attempt.waits_for == Some(Waiting::Revocation);
+        if self.pending.get(ticket).is_some_and(is_about_token) {
+            if let Some(attempt) = self.pending.remove(ticket) {
+                self.take_revocation((now, unix), ticket, attempt, reply);
+            }
+            return;
+        }
         let is_asked = |attempt: &Attempt| attempt.waits_for == Some(Waiting::Store);
         if !self.pending.get(ticket).is_some_and(is_asked) {
             return;

@@ -1,6 +1,7 @@
 //! The proxy in front of the authorization server for tests.
 
 mod programs;
+mod shared;
 mod world;
 
 use serde_json::json;

@@ -422,7 +422,13 @@ fn a_code_is_used_once_by_all_servers_that_share_a_store() {
     };
     let stored = |world: &mut World, flow, reply| {
         let moment = world.moment();
-        match world.proxy.stored(&moment, flow, reply) {
+        let mut step = world.proxy.stored(&moment, flow, reply);
+        // The sign-in of a code that was used twice is revoked.
+        if let ProxyStep::Store(operation, flow) = step {
+            let (reply, moment) = (world.store(operation), world.moment());
+            step = world.proxy.stored(&moment, flow, reply);
+        }
+        match step {
             ProxyStep::Respond(response) => {
                 let body: Value = serde_json::from_slice(&response.body).unwrap();
                 (response.status.as_u16(), body)

@@ -1,6 +1,6 @@
 //! A proxy, the provider behind it, and a browser.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -12,9 +12,12 @@ use super::super::{
     },
     *,
 };
-use crate::auth::{
-    fetch::{Reach, decode_form, encode_form},
-    pkce,
+use crate::{
+    auth::{
+        fetch::{Reach, decode_form, encode_form},
+        pkce,
+    },
+    store::memory::Memory,
 };
 
 pub(super) const ISSUER: &str = "https://mcp.example.com/mcp";
@@ -43,6 +46,11 @@ pub(super) struct World {
     /// The redirect URLs that the operator allows.
     allowed: Option<Vec<String>>,
     count: u8,
+    memory: Memory,
+    epoch: Instant,
+    pub(super) is_store_away: bool,
+    /// `true` while the store can only be read.
+    pub(super) are_writes_lost: bool,
 }
 
 pub(super) fn provider() -> ProviderSettings {
@@ -82,6 +90,10 @@ impl World {
             settings,
             allowed: None,
             count: 0,
+            memory: Memory::default(),
+            epoch: Instant::now(),
+            is_store_away: false,
+            are_writes_lost: false,
         }
     }
 
@@ -136,24 +148,52 @@ impl World {
 
     fn finish(&mut self, request: ProxyRequest) -> Response {
         let moment = self.moment();
-        match self.proxy.handle(&moment, request) {
-            ProxyStep::Respond(response) => response,
-            ProxyStep::Fetch(fetch, flow) => self.end(fetch, flow),
-            ProxyStep::Wait(_) | ProxyStep::Store(..) => panic!("it waits"),
-        }
+        let step = self.proxy.handle(&moment, request);
+        self.carry_on(step)
     }
 
     /// Carries out what the proxy fetches until there is a response.
-    pub(super) fn end(&mut self, mut fetch: FetchRequest, mut flow: Flow) -> Response {
+    pub(super) fn end(&mut self, fetch: FetchRequest, flow: Flow) -> Response {
+        self.carry_on(ProxyStep::Fetch(fetch, flow))
+    }
+
+    /// Carries out steps until there is a response.
+    pub(super) fn carry_on(&mut self, mut step: ProxyStep) -> Response {
         loop {
-            let answer = self.fetch(&fetch);
-            let moment = self.moment();
-            match self.proxy.resume(&moment, flow, &answer) {
+            step = match step {
                 ProxyStep::Respond(response) => return response,
-                ProxyStep::Fetch(next, waits) => (fetch, flow) = (next, waits),
-                ProxyStep::Wait(_) | ProxyStep::Store(..) => panic!("it waits"),
-            }
+                ProxyStep::Wait(_) => panic!("it waits"),
+                ProxyStep::Fetch(fetch, flow) => {
+                    let answer = self.fetch(&fetch);
+                    let moment = self.moment();
+                    self.proxy.resume(&moment, flow, &answer)
+                }
+                ProxyStep::Store(operation, flow) => {
+                    let reply = self.store(operation);
+                    let moment = self.moment();
+                    self.proxy.stored(&moment, flow, reply)
+                }
+            };
         }
+    }
+
+    /// Carries out an operation on the store.
+    pub(super) fn store(&mut self, operation: StoreOperation) -> StoreReply {
+        let is_away = matches!(operation, StoreOperation::Put { .. }) && self.are_writes_lost;
+        match self.is_store_away || is_away {
+            true => StoreReply::Failed("it is away".into()),
+            false => self.memory.handle(self.epoch + Duration::from_secs(self.unix), operation),
+        }
+    }
+
+    /// Returns the answer to a request with an access token: `None` if the store has to be there and is not.
+    pub(super) fn accepts(&mut self, token: &str) -> Option<bool> {
+        if let Some(operation) = self.proxy.revocation_of(ISSUER, token, self.unix) {
+            let reply = self.store(operation);
+            self.proxy.take_revocation(ISSUER, token, self.unix, reply).ok()?;
+            assert!(self.proxy.revocation_of(ISSUER, token, self.unix).is_none());
+        }
+        Some(self.proxy.verify(ISSUER, token, self.unix).is_some())
     }
 
     fn fetch(&mut self, fetch: &FetchRequest) -> Result<FetchResponse, FetchError> {
