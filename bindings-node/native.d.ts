@@ -403,7 +403,7 @@ export declare class NativeSignInQuestion {
   refuse(reason: string): void
 }
 
-/** An operation on the program's store. */
+/** An operation on the program's store, or the beginning or end of a subscription. */
 export declare class NativeStoreCall {
   /** Returns the operation as JSON. */
   operation(): string
@@ -412,6 +412,12 @@ export declare class NativeStoreCall {
 }
 
 /** The metrics of one server. They are counted from its creation on. */
+  /** Says that all messages from now on come. */
+  connected(): void
+  /** Passes a message on. */
+  message(topic: string, message: Uint8Array): void
+  /** Says that no more messages come. Returns `true` if that is to be reported. */
+  close(): boolean
 export declare class NativeTelemetry {
   /** Returns the values of a counter or gauge as a JSON list of pairs: the value, and its attributes. */
   observe(instrument: string): string
@@ -546,6 +552,9 @@ export declare class NativeWorkQueue {
 /** A server that could not be started: its name in the group, and the reason. */
 export interface FailedServer {
   name: string
+/** Checks a store, an object with these methods. Returns a promise, which is rejected with the first rule that it does not keep. */
+export declare function checkStore(call: (call: NativeStoreCall) => void, methods: Array<string>): Promise<void>
+
   reason: string
 }
 

@@ -26,7 +26,7 @@ export type { Outcome, Question, SampledMessages, SampleOptions, SampleResult, S
 export type { Input, JsonSchema, Output, Schema, SchemaLike, TypedJsonSchema, Variables } from "./model/types/schema.js";
 export type { FastifyReply, FastifyRequest, FetchContext, NodeRequest } from "./model/types/hosts.js";
 export type { AnyServer, FetchHandler, Listening, Principal, Registry, RouteCaller, RouteHandler, RouteMethod, RouteOptions, Transport } from "./model/types/server.js";
-export type { Store } from "./model/types/store.js";
+export type { Store, StoreMessage } from "./model/types/store.js";
 export { ask } from "./schema/ask.js";
 export { jsonSchema } from "./schema/compile.js";
 export { currentContext } from "./call/current.js";

@@ -91,7 +91,7 @@ mod _native {
         schema::{form_problem, form_schema, invalid_arguments, portable, without_flags},
         server::NativeServer,
         serving::{Serving, shut_down, take_stdio},
-        store::check_store,
+        store::{StoreFeed, check_store},
         telemetry::{Telemetry, instruments},
         test_serving::TestServing,
         uri_templates::{expand, variables},

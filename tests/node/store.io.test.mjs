@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Server } from "gudgeon";
+import { Client, Server } from "gudgeon";
 import { jwt } from "gudgeon/auth";
 import { checkStore } from "gudgeon/testing";
 
@@ -178,7 +178,7 @@ test("a store that hangs refuses requests after 15 s and delays no others", asyn
 test("other values are refused with those that are allowed", () => {
   const message =
     'new Server("shelf"): store must be "memory", "redis://host:6379" (also "rediss:", "valkey:" and "valkeys:") or "sqlite:path", or an ' +
-    "object with the methods get, put and take, and both or none of append and read, and all or none of lease, renew and release (the " +
+    "object with the methods get, put and take, and both or none of append and read, and of publish and subscribe, and all or none of lease, renew and release (the " +
     "interface Store)";
   for (const store of ["mysql://:s3cret@localhost", "", 7, {}, { get() {}, put() {} }, null]) {
     assert.throws(() => new Server("shelf", { store }), (error) => error instanceof TypeError && error.message === message, String(store));
@@ -188,7 +188,7 @@ test("other values are refused with those that are allowed", () => {
 test("a store is checked", async () => {
   const memory = new Memory();
   await checkStore(memory);
-  assert.ok([...memory.values.values()].every(({ end }) => Date.now() > end), "no values are left");
+  await until(() => [...memory.values.values()].every(({ end }) => Date.now() > end));
   class Keeping extends Memory {
     take = (key) => this.get(key)?.[0];
   }
@@ -201,23 +201,23 @@ test("a store is checked", async () => {
   await assert.rejects(checkStore(new Forgetful()), /put with a version must be a conflict if the key has no value/);
 });
 
-test("each store that does not keep a rule is found", async (t) => {
+test("each store that does not keep a rule is found", async () => {
   const away = new Error("the database is away");
   class Away extends Memory {
     get() { throw away; }
   }
   const thrown = await checkStore(new Away()).catch((error) => error);
-  assert.match(thrown.message, /^checkStore: get of a key without a value must return nothing; get\(\) threw the database is away$/);
+  assert.match(thrown.message, /^checkStore: get of a key without a value must return nothing; get\(\) replied \[Failed\("get\(\) threw an error"\)\]$/);
   assert.equal(thrown.cause, away);
   class Text extends Memory {
     get = (key) => super.get(key) && ["text", super.get(key)[1]];
   }
-  await assert.rejects(checkStore(new Text()), /get must return the bytes and the version of put; get\(\) returned \["text",1\]/);
+  await assert.rejects(checkStore(new Text()), /get must return the bytes and the version of put; get\(\) replied \[Failed\("get\(\) of the store must return/);
   class OneVersion extends Memory {
     get = (key) => super.get(key) && [super.get(key)[0], 1];
     put = async (...given) => ((await super.put(...given)) === "conflict" ? "conflict" : 1);
   }
-  await assert.rejects(checkStore(new OneVersion()), /put with expect any must replace a value, also by an empty one; put\(\) returned 1/);
+  await assert.rejects(checkStore(new OneVersion()), /put with expect any must replace a value, also by an empty one; put\(\) replied \[Stored\(1\)\]/);
   class Short extends Memory {
     put = (key, value, { ttlMs, expect }) => super.put(key, value, { ttlMs: Math.min(ttlMs, 1000), expect });
   }
@@ -230,25 +230,114 @@ test("each store that does not keep a rule is found", async (t) => {
       return expect !== "any" && expect !== current ? "conflict" : super.put(key, value, { ttlMs, expect: "any" });
     };
   }
-  await assert.rejects(checkStore(new Late()), /one of several put with expect absent must store its value; put\(\) returned \d+, \d+/);
-  class Endless extends Memory {
-    take = () => new Promise(() => {});
+  await assert.rejects(checkStore(new Late()), /one of several put with expect absent must store its value; put\(\) replied \[Stored\(\d+\), Stored\(\d+\)/);
+});
+
+test("the logs, leases and messages of a store are checked", async () => {
+  await checkStore(new Messages());
+  class Forgetting extends Memory {
+    append() { return 1; }
+    read(_log, after) { return after === 0 ? [] : "gone"; }
   }
-  class Lasting extends Memory {
-    put = (key, value, { expect }) => super.put(key, value, { ttlMs: 600_000, expect });
+  await assert.rejects(checkStore(new Forgetting()), /append must return a number|read must return the events/);
+  class Leasing extends Memory {
+    lease(key, owner, { ttlMs }) { return this.put(`lease:${key}`, Buffer.from(owner), { ttlMs, expect: "any" }); }
+    renew() { return "held"; }
+    release(key) { return this.take(`lease:${key}`); }
   }
-  // Both wait for the time limit, which passes quickly here.
-  t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
-  let isOver = false;
-  const checked = Promise.all([
-    assert.rejects(checkStore(new Endless()), /take of a key without a value must return nothing; take\(\) did not return within 15 s/),
-    assert.rejects(checkStore(new Lasting()), /a value must end with its ttl/),
-  ]).finally(() => (isOver = true));
-  for (let ticks = 0; ticks < 1_000 && !isOver; ticks++) {
-    await new Promise((resolve) => setImmediate(resolve));
-    t.mock.timers.tick(100);
+  await assert.rejects(checkStore(new Leasing()), /a lease must have one owner|renew must/);
+  class Repeating extends Messages {
+    publish(topic, message) {
+      super.publish(topic, message);
+      super.publish(topic, message);
+    }
   }
-  await checked;
+  await assert.rejects(checkStore(new Repeating()), /^Error: checkStore: a listener must get the messages of a topic once and in their order/);
+});
+
+/** A store that carries messages between the servers of this process, once its gate is open. */
+class Messages extends Memory {
+  listeners = new Set();
+  gate = Promise.resolve();
+
+  publish(topic, message) {
+    for (const listener of this.listeners) if (listener.topics.includes(topic)) listener.push([topic, message]);
+  }
+
+  async *subscribe(topics, { signal }) {
+    await this.gate;
+    const waiting = [];
+    let wake = () => {};
+    const listener = { topics, push: (item) => (waiting.push(item), wake()) };
+    signal.addEventListener("abort", () => wake());
+    this.listeners.add(listener);
+    try {
+      yield undefined;
+      while (!signal.aborted) {
+        const item = waiting.shift();
+        if (item instanceof Error) throw item;
+        if (item) yield item;
+        else await new Promise((resolve) => (wake = resolve));
+      }
+    } finally {
+      this.listeners.delete(listener);
+    }
+  }
+}
+
+function house(store, logged = []) {
+  const write = (...parts) => void logged.push(parts.map(String).join(" "));
+  const logger = { debug() {}, info() {}, warn: write, error: write };
+  const app = new Server("house", { store, logger, requestStateKeys: ["k".repeat(32)], http: { allowedHosts: ["*"] } });
+  app.tool("open", {}, () => "ok");
+  app.resource("house://about", {}, () => "about");
+  return app;
+}
+
+async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("changes reach the clients of another server, and all count as changed after a break", async () => {
+  const store = new Messages();
+  let open;
+  const close = () => (store.gate = new Promise((resolve) => (open = resolve)));
+  close();
+  const logged = [];
+  const one = house(store, logged);
+  await listening(one, async () => {
+    await mounted(house(store, logged), async (url) => {
+      const client = await Client.connect(url);
+      const changes = await client.subscribe({ uris: ["house://about"], tools: true }).open();
+      const next = async () => (await changes.next()).value.kind;
+      const everything = async () => assert.deepEqual([await next(), await next()].toSorted(), ["tools", "updated"]);
+      const passes = async () => {
+        await until(() => store.listeners.size === 2);
+        one.notifyUpdated("house://about");
+        assert.equal(await next(), "updated");
+      };
+      open();
+      await everything();
+      await passes();
+      close();
+      for (const listener of store.listeners) listener.push(new Error("the database is gone"));
+      await until(() => store.listeners.size === 0);
+      open();
+      await everything();
+      await passes();
+      await client.close();
+    });
+  });
+  await until(() => store.listeners.size === 0);
+  assert.ok(logged.some((line) => line.includes("store: subscribe() failed; it is called again until it works")), logged.join("\n"));
+});
+
+test("a store without messages is logged at the start", async () => {
+  const [without, withMessages] = [[], []];
+  const text = "the store carries no messages, so clients hear only of changes that this process reports";
+  await listening(house(new Memory(), without), () => until(() => without.some((line) => line.includes(text))));
+  await listening(house(new Messages(), withMessages), async () => {});
+  assert.deepEqual(withMessages, []);
 });
 
 test("an address that is none is refused, without showing it", () => {

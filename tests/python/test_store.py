@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from asgi_host import hosted
-from gudgeon import Server
+from gudgeon import Client, Server
 from gudgeon._server import awaiting
 from gudgeon.auth import Jwt
 from gudgeon.testing import check_store
@@ -222,8 +223,8 @@ def test_other_values_are_refused_with_those_that_are_allowed(store: Any) -> Non
         Server("shelf", store=store)
     assert str(refused.value) == (
         'Server \'shelf\': store= must be "memory", "redis://host:6379" (also "rediss:", "valkey:" and "valkeys:") or '
-        '"sqlite:path", or an object with the methods get, put and take, and both or none of append and read, and all '
-        "or none of lease, renew and release (gudgeon.types.Store)"
+        '"sqlite:path", or an object with the methods get, put and take, and both or none of append and read, and of '
+        "publish and subscribe, and all or none of lease, renew and release (gudgeon.types.Store)"
     )
 
 
@@ -318,3 +319,102 @@ async def test_servers_with_one_file_accept_a_proof_once(tmp_path: Path) -> None
             async with app.listen("http://127.0.0.1:0/mcp", public_url=URL) as here:
                 statuses.append((await sent(here.url, used))[0])
     assert statuses == [200, 401]
+
+
+class Messages(AsyncMemory):
+    """A store that carries messages between the servers of this process, once its gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queues: dict[asyncio.Queue[Any], list[str]] = {}
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def publish(self, topic: str, message: bytes) -> None:
+        for queue, topics in self.queues.items():
+            if topic in topics:
+                queue.put_nowait((topic, message))
+
+    async def subscribe(self, topics: list[str]) -> AsyncIterator[tuple[str, bytes] | None]:
+        queue: asyncio.Queue[Any] = asyncio.Queue()
+        await self.gate.wait()
+        self.queues[queue] = topics
+        try:
+            yield None
+            while True:
+                item = await queue.get()
+                if isinstance(item, Exception):
+                    raise item
+                yield item
+        finally:
+            del self.queues[queue]
+
+
+def house(store: Any) -> Server[Any]:
+    app = Server("house", store=store, request_state_keys=["k" * 32])
+
+    @app.tool
+    def enter() -> str:
+        return "in"
+
+    @app.resource("house://about")
+    def about() -> str:
+        return "full"
+
+    return app
+
+
+@pytest.mark.io
+async def test_changes_reach_the_clients_of_another_server_and_all_count_as_changed_after_a_break(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Messages()
+    store.gate.clear()
+    one, other = house(store), house(store)
+    everything = {"tools", "updated"}
+    async with (
+        one.listen("http://127.0.0.1:0/mcp"),
+        hosted(other.asgi(allowed_hosts=["*"])) as there,
+        Client(f"{there}/mcp") as client,
+        client.subscribe("house://about", tools=True) as changes,
+    ):
+        store.gate.set()
+        assert {(await anext(changes)).kind, (await anext(changes)).kind} == everything
+        await until(lambda: len(store.queues) == 2)
+        one.notify_updated("house://about")
+        assert (await anext(changes)).kind == "updated"
+        store.gate.clear()
+        for queue in list(store.queues):
+            queue.put_nowait(ConnectionError("the database is gone"))
+        await until(lambda: not store.queues)
+        store.gate.set()
+        assert {(await anext(changes)).kind, (await anext(changes)).kind} == everything
+        await until(lambda: len(store.queues) == 2)
+        one.notify_updated("house://about")
+        assert (await anext(changes)).kind == "updated"
+    # Both servers have ended their subscriptions.
+    await until(lambda: not store.queues)
+    await until(partial(is_logged, caplog, "store: subscribe() failed; it is called again until it works"))
+
+
+async def test_the_messages_of_a_store_are_checked() -> None:
+    await check_store(Messages())
+
+    class Repeating(Messages):
+        async def publish(self, topic: str, message: bytes) -> None:
+            await super().publish(topic, message)
+            await super().publish(topic, message)
+
+    with pytest.raises(AssertionError, match="a listener must get the messages of a topic once and in their order"):
+        await check_store(Repeating())
+
+
+@pytest.mark.io
+async def test_a_store_without_messages_is_logged_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    text = "the store carries no messages, so clients hear only of changes that this process reports"
+    async with house(AsyncMemory()).listen("http://127.0.0.1:0/mcp"):
+        await until(partial(is_logged, caplog, text))
+    caplog.clear()
+    async with house(Messages()).listen("http://127.0.0.1:0/mcp"):
+        pass
+    assert not is_logged(caplog, text)

@@ -910,6 +910,21 @@ class Telemetry:
         """
         Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times
         to record it, and the attributes.
+@final
+class StoreFeed:
+    """
+    Takes the messages of a subscription.
+    """
+    def close(self, /) -> bool:
+        """
+        Says that nothing more comes. Returns `True` if that is to be reported.
+        """
+    def connected(self, /) -> None:
+        """
+        Says that all messages from now on come.
+        """
+    def message(self, /, topic: str, message: SupportsGetItem[int, SupportsIndex]) -> None: ...
+
         """
     def observe(self, /, instrument: str) -> str:
         """
@@ -951,8 +966,8 @@ def check_prefix(prefix: str) -> None:
 
 def check_store(call: Any, methods: SupportsGetItem[int, str]) -> None:
     """
-    Checks a store, whose operations `call(operation)` carries out, and whose object has these methods. Raises `AssertionError` with the first rule that it does not
-    keep.
+    Checks a store, whose operations `call(operation)` carries out, and whose object has these methods. Raises `AssertionError` with
+    the first rule that it does not keep.
     """
 
 def declared_options(taker: str, options: dict) -> dict:

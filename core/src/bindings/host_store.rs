@@ -1,20 +1,13 @@
 //! The store of a server, as a host gives it: an address, or an object of its program.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
+use super::store_object::{ObjectStore, StoreObject};
 use crate::{
-    clock,
     error::Error,
-    replier::Replier,
-    store::{
-        SharedStore, StoreEngine, StoreListener, StoreOperation, StoreReply, StoreSubscription,
-        derived,
-    },
+    store::{SharedStore, StoreEngine},
     stores::address,
 };
-
-/// The methods that an object may have beside `get`, `put` and `take`; those of a group belong together.
-pub const GROUPS: [&[&str]; 3] = [&["delete"], &["append", "read"], &["lease", "renew", "release"]];
 
 /// The store of a server.
 #[derive(Clone)]
@@ -26,10 +19,20 @@ impl HostStore {
         address::open(address).map(Self)
     }
 
+    /// Opens the store in a file.
+    pub fn at_file(path: &Path) -> Result<Self, Error> {
+        #[cfg(feature = "sqlite")]
+        {
+            Ok(Self(Arc::new(crate::stores::SqliteStore::open(path)?)))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Err(Error::misuse(format!("{}: this build has no SQLite", path.display())))
+    }
+
     /// Makes the store of an object. `methods` are the names of those that it has; what it lacks is made of `get`, `put` and
     /// `take`, which every object has.
-    pub fn from_object(object: Arc<dyn StoreEngine>, methods: Vec<String>) -> Self {
-        Self(Arc::new(Object { engine: object, methods }))
+    pub fn from_object(object: Arc<dyn StoreObject>, methods: Vec<String>) -> Self {
+        Self(Arc::new(ObjectStore::new(object, methods)))
     }
 
     /// Returns the store for the configuration of an endpoint.
@@ -46,24 +49,5 @@ impl HostStore {
 impl fmt::Debug for HostStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HostStore")
-    }
-}
-
-struct Object {
-    engine: Arc<dyn StoreEngine>,
-    methods: Vec<String>,
-}
-
-impl StoreEngine for Object {
-    fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
-        if self.methods.iter().any(|method| method == operation.name()) {
-            self.engine.run(operation, reply);
-        } else {
-            derived::run(&self.engine, clock::unix_ms(), operation, reply);
-        }
-    }
-
-    fn subscribe(&self, topics: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
-        self.engine.subscribe(topics, listener)
     }
 }

@@ -31,6 +31,8 @@ pub mod mounts;
 pub mod options;
 #[cfg(feature = "auth")]
 pub mod store;
+#[cfg(feature = "auth")]
+pub mod store_object;
 #[cfg(feature = "http")]
 pub mod store_runtime;
 pub mod subscriptions;
@@ -39,7 +41,7 @@ pub mod unknown_name;
 #[cfg(feature = "auth")]
 pub mod upstreams;
 pub mod waiting;
-#[cfg(all(unix, feature = "http"))]
+#[cfg(all(unix, feature = "auth", feature = "http"))]
 pub mod worker_group;
 
 pub use crate::client::group_targets;

@@ -50,6 +50,16 @@ pub fn operation(operation: &StoreOperation) -> String {
     members.to_string()
 }
 
+/// Returns the beginning of a subscription as JSON, in the form of an operation.
+pub fn subscribe(number: u64, topics: &[String]) -> String {
+    json!({ "operation": "subscribe", "number": number, "topics": topics }).to_string()
+}
+
+/// Returns the end of a subscription as JSON, in the form of an operation.
+pub fn unsubscribe(number: u64) -> String {
+    json!({ "operation": "unsubscribe", "number": number }).to_string()
+}
+
 /// Reads the reply to an operation with this name. A reply that the operation can't have is a failure that says what its method
 /// must return.
 pub fn reply(operation: &str, reply: &[u8]) -> StoreReply {

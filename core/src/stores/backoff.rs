@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A delay that doubles with each failure, from 100 ms to 5 s.
 #[derive(Debug)]
-pub(super) struct Backoff(Duration);
+pub(crate) struct Backoff(Duration);
 
 impl Default for Backoff {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl Backoff {
 
     /// Returns the delay after a failure: by up to a half shorter, so that the servers with one store do not return at the same
     /// moment.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let delay = self.0;
         self.0 = (delay * 2).min(Self::LAST);
         let mut random = [0];

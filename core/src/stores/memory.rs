@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{built_in::built_in, topics::Topics};
+use super::topics::Topics;
 use crate::{
     clock,
     replier::Replier,
@@ -55,8 +55,6 @@ impl StoreEngine for MemoryStore {
         Some(subscription)
     }
 }
-
-built_in!(MemoryStore);
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

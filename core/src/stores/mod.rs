@@ -2,7 +2,7 @@
 
 #[cfg(feature = "bindings")]
 pub mod address;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "redis", all(feature = "bindings", feature = "auth")))]
 mod backoff;
 mod built_in;
 mod memory;
@@ -17,6 +17,8 @@ mod sqlite;
 mod tests;
 mod topics;
 
+#[cfg(all(feature = "bindings", feature = "auth"))]
+pub(crate) use self::backoff::Backoff;
 pub(crate) use self::own::OwnStore;
 #[cfg(feature = "redis")]
 pub use self::redis::RedisStore;

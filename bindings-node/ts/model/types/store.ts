@@ -1,5 +1,8 @@
 import type { Awaitable } from "./auth.js";
 
+/** A message that `Store.subscribe` yields, and its topic. */
+export type StoreMessage = readonly [topic: string, message: Uint8Array];
+
 /**
  * A store that servers share, such as a database. Servers with the same store remember used DPoP proofs together. If a method throws,
  * or returns nothing within 15 s, the requests that need it are answered with 503. `checkStore()` of `gudgeon/testing` checks a store.
@@ -8,7 +11,8 @@ import type { Awaitable } from "./auth.js";
  * was taken or has ended.
  *
  * What servers need beside `get`, `put` and `take` is made of them, unless the store has the other methods, which do better. `append` and
- * `read` belong together, and so do `lease`, `renew` and `release`. An object carries no messages, so what needs them stays within a process.
+ * `read` belong together, and so do `publish` and `subscribe`, and `lease`, `renew` and `release`. Without `publish` and `subscribe`, what
+ * needs messages stays within a process.
  */
 export interface Store {
   /** Returns a value and its version, or undefined. */
@@ -34,6 +38,14 @@ export interface Store {
    * removed, or if no event has or had this number.
    */
   read?(log: string, after: number): Awaitable<readonly (readonly [number: number, event: Uint8Array])[] | "gone">;
+  /** Sends a message to all who have subscribed to a topic, in all processes. It is called for one message after another. */
+  publish?(topic: string, message: Uint8Array): Awaitable<unknown>;
+  /**
+   * Yields `undefined` once it is connected, and again if it was connected anew and messages may be lost; and a pair for each message of
+   * the topics, those of a topic in their order. `signal` is aborted when nobody needs the messages any more. If it ends or throws before,
+   * it is called again after a pause. An async generator can be such a method.
+   */
+  subscribe?(topics: readonly string[], options: { readonly signal: AbortSignal }): Awaitable<AsyncIterable<StoreMessage | undefined>>;
   /**
    * Takes a lease for `ttlMs` milliseconds, and returns its token: an integer that is greater than each earlier one of the key. `"held"` if
    * another owner has the lease; an owner who has it gets a new token.

@@ -34,8 +34,12 @@ class Store(Protocol):
       than each earlier one of the key, or "held" if another owner has the lease; an owner who has it gets a new
       token. `renew(key, owner, *, ttl)` lets it last for `ttl` seconds from now, and returns its token, or "held"
       if the owner does not have it any more. `release(key, owner)` ends it, if the owner has it.
-
-    An object carries no messages, so what needs them stays within a process.
+    - `async def publish(topic, message)` sends bytes to all who have subscribed to a topic, in all processes; it is
+      called for one message after another. `async def subscribe(topics)` is an async generator, or returns an async
+      iterator. It yields None once it is connected, and again if it was connected anew and messages may be lost,
+      and a pair of topic and bytes for each message of the topics, those of a topic in their order. It is cancelled
+      at the end; if it ends or raises before, it is called again after a pause. Without these two, what needs
+      messages stays within a process.
     """
 
     def get(self, key: str, /) -> _Found | Awaitable[_Found]:

@@ -73,6 +73,8 @@ class Verifiers(Awaiting):
         self, functions: dict[int, Callable[..., Any]], methods: dict[str, Callable[..., Any]] | None = None
     ) -> None:
         super().__init__((methods or {}).values())
+        # Its iterator is async, whatever returns it.
+        self.has_async = self.has_async or "subscribe" in (methods or {})
         self._functions = functions
 
     def __call__(self, method: int, token: str, request: tuple[Any, ...]) -> bytes:

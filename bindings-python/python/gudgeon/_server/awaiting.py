@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 # The seconds after which the native half has refused the request.
@@ -42,6 +42,26 @@ class Awaiting:
         """Returns what a function returned, or the result of the awaitable that it returned."""
         return self._wait(returned) if hasattr(returned, "__await__") else returned
 
+    def begin(self, run: Coroutine[Any, Any, None]) -> Callable[[], object]:
+        """Begins to run a coroutine on the event loop of the server. Returns a function that cancels it.
+
+        Raises:
+            RuntimeError: The server runs no event loop.
+        """
+        import asyncio
+
+        loop = self._running_loop()
+        if loop is None:
+            run.close()
+            raise RuntimeError("the server runs no event loop")
+        return asyncio.run_coroutine_threadsafe(run, loop).cancel
+
+    def _running_loop(self) -> Any:
+        if self._has_loop is not None:
+            self._has_loop.wait(TIME)
+        loop = self._loop
+        return loop if loop is not None and loop.is_running() else None
+
     def _wait(self, awaitable: Any) -> Any:
         import asyncio
         import concurrent.futures
@@ -49,10 +69,8 @@ class Awaiting:
         async def run() -> Any:
             return await asyncio.wait_for(awaitable, TIME)
 
-        if self._has_loop is not None:
-            self._has_loop.wait(TIME)
-        loop = self._loop
-        if loop is None or not loop.is_running():
+        loop = self._running_loop()
+        if loop is None:
             return asyncio.run(run())
         future = asyncio.run_coroutine_threadsafe(run(), loop)
         try:
@@ -66,4 +84,5 @@ class Awaiting:
 def _is_async(function: Any) -> bool:
     import inspect
 
-    return any(inspect.iscoroutinefunction(candidate) for candidate in (function, type(function).__call__))
+    candidates = (function, type(function).__call__)
+    return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in candidates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +11,14 @@ import msgspec
 
 from .._call.log import report
 from .._model.article import with_article
+from .._native import StoreFeed
 from .awaiting import Awaiting
 
 # The methods of a store; the last ones are optional.
-_METHODS = ("get", "put", "take", "delete", "append", "read", "lease", "renew", "release")
+_METHODS = (
+    *("get", "put", "take", "delete", "append", "read"),
+    *("publish", "subscribe", "lease", "renew", "release"),
+)
 
 
 def methods_of(store: Any) -> dict[str, Callable[..., Any]]:
@@ -47,6 +52,9 @@ class StoreCalls:
     def __init__(self, store: Any, awaiting: Awaiting) -> None:
         self._store = store
         self._awaiting = awaiting
+        self._lock = allocate_lock()
+        # What cancels each subscription; None if it was to end before it began.
+        self._subscriptions: dict[int, Callable[[], object] | None] = {}
 
     def __call__(self, operation: bytes) -> bytes:
         """Carries out an operation and returns the reply of the store, both as JSON."""
@@ -67,10 +75,51 @@ class StoreCalls:
             # The text of an exception may hold a secret, and was logged.
             return msgspec.json.encode({"failed": f"{name}() raised {type(error).__name__}"})
 
+    def subscribe(self, number: int, topics: list[str], feed: StoreFeed) -> None:
+        """Begins to give `feed` what the store's `subscribe` yields, until that ends or `unsubscribe` is called."""
+        cancel = self._awaiting.begin(self._receive(topics, feed))
+        with self._lock:
+            is_over = number in self._subscriptions
+            if not is_over:
+                self._subscriptions[number] = cancel
+            else:
+                del self._subscriptions[number]
+        if is_over:
+            cancel()
+
+    def unsubscribe(self, number: int) -> None:
+        """Ends a subscription, which may have ended, or not have begun."""
+        with self._lock:
+            cancel = self._subscriptions.pop(number, None)
+            if cancel is None:
+                self._subscriptions[number] = None
+        if cancel is not None:
+            cancel()
+
+    async def _receive(self, topics: list[str], feed: StoreFeed) -> None:
+        text = "store: subscribe() ended"
+        error: Exception | None = None
+        try:
+            items = self._store.subscribe(topics)
+            if hasattr(items, "__await__"):
+                items = await items
+            async for item in items:
+                if item is None:
+                    feed.connected()
+                    continue
+                topic, message = item
+                feed.message(topic, bytes(message))
+        except Exception as failure:
+            text, error = "store: subscribe() failed", failure
+        finally:
+            is_first = feed.close()
+        if is_first:
+            report(f"{text}; it is called again until it works, and messages of other servers get lost", error)
+
 
 # The members of an operation that are passed by position, in their order.
-_POSITIONAL = ("key", "log", "value", "event", "after", "owner")
-_BYTES = frozenset(("value", "event"))
+_POSITIONAL = ("key", "log", "topic", "value", "event", "message", "after", "owner")
+_BYTES = frozenset(("value", "event", "message"))
 _NAMES = {"maxEvents": "max_events", "maxBytes": "max_bytes"}
 
 

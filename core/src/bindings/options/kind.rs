@@ -2,7 +2,7 @@
 
 use super::{Given, Value};
 use crate::{
-    bindings::host_store::GROUPS,
+    bindings::store_object::GROUPS,
     error::Language,
     protocol::{Dialect, Revision},
     stores::address::{ADDRESSES, is_address},
@@ -147,8 +147,8 @@ impl Kind {
             Self::Store => {
                 let kind = if is_python { "gudgeon.types.Store" } else { "the interface Store" };
                 format!(
-                    "must be {ADDRESSES}, or an object with the methods get, put and take, and both or none of append and read, and \
-                     all or none of lease, renew and release ({kind})"
+                    "must be {ADDRESSES}, or an object with the methods get, put and take, and both or none of append and read, and of \
+                     publish and subscribe, and all or none of lease, renew and release ({kind})"
                 )
             }
         }

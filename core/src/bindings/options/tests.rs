@@ -141,8 +141,8 @@ impl Given for Store {
 #[test]
 fn a_store_is_in_memory_or_has_methods_and_its_url_is_not_shown() {
     let wanted = "here: store= must be \"memory\", \"redis://host:6379\" (also \"rediss:\", \"valkey:\" and \"valkeys:\") or \
-                  \"sqlite:path\", or an object with the methods get, put and take, and both or none of append and read, and all \
-                  or none of lease, renew and release (gudgeon.types.Store)";
+                  \"sqlite:path\", or an object with the methods get, put and take, and both or none of append and read, and of \
+                  publish and subscribe, and all or none of lease, renew and release (gudgeon.types.Store)";
     for url in ["postgres://:s3cret@localhost", "store.db", "sqlite:", ""] {
         assert_eq!(problem(Python, Taker::Server, "store", &json!(url)), wanted);
     }

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use self::connection::Connection;
-use super::{built_in::built_in, per_process::PerProcess, topics::Topics};
+use super::{per_process::PerProcess, topics::Topics};
 use crate::{
     error::Error,
     log_text,
@@ -138,8 +138,6 @@ impl StoreEngine for RedisStore {
         Some(subscription)
     }
 }
-
-built_in!(RedisStore);
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,7 +18,7 @@ use std::{
 };
 
 use self::{file::Failure, messages::Messages};
-use super::{built_in::built_in, per_process::PerProcess, topics::Topics};
+use super::{per_process::PerProcess, topics::Topics};
 use crate::{
     clock,
     error::Error,
@@ -124,8 +124,6 @@ impl StoreEngine for SqliteStore {
         Some(subscription)
     }
 }
-
-built_in!(SqliteStore);
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

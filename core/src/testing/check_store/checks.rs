@@ -7,7 +7,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{LONG, PAUSE, RACERS, SHORT, run};
+use super::{LONG, PAUSE, RACERS, SHORT, broken, run};
 use crate::{
     clock,
     error::Error,
@@ -338,8 +338,4 @@ impl Checks<'_> {
     fn name(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
-}
-
-fn broken(rule: &str, operation: &str, replied: &impl std::fmt::Debug) -> Error {
-    Error::misuse(format!("check_store: {rule}; {operation}() replied {replied:?}"))
 }
