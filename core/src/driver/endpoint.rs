@@ -421,6 +421,12 @@ impl EndpointServer {
         self.handle(EndpointInput::MessagesLost)
     }
 
+    /// Handles a number of messages in the store that can't be opened.
+    #[cfg(feature = "http")]
+    pub(super) fn messages_unreadable(&self, count: u64) -> Work {
+        self.handle(EndpointInput::MessagesUnreadable(count))
+    }
+
     /// Stops everything in flight.
     pub fn close(&self) -> Work {
         self.handle(EndpointInput::Closed)

@@ -6,7 +6,7 @@ use crate::{
     clock,
     metrics::Metrics,
     replier::Replier,
-    store::{StoreEngine, StoreListener, StoreOperation, StoreReply, StoreSubscription},
+    store::{StoreEngine, StoreOperation, StoreReply},
 };
 
 /// A store with the metrics of its server.
@@ -22,10 +22,6 @@ impl<'a> MeasuredStore<'a> {
 }
 
 impl StoreEngine for MeasuredStore<'_> {
-    fn subscribe(&self, topics: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
-        self.store.subscribe(topics, listener)
-    }
-
     fn run(&self, operation: StoreOperation, reply: Replier<StoreReply>) {
         if !self.metrics.is_on() {
             return self.store.run(operation, reply);

@@ -41,6 +41,26 @@ impl SealedStore {
         *ring = ring.with_keys(keys);
     }
 
+    /// Subscribes as [`StoreEngine::subscribe`] does. `unreadable` is called for each message that can't be opened.
+    pub(super) fn subscribe(
+        &self,
+        topics: Vec<String>,
+        listener: StoreListener,
+        unreadable: impl Fn() + Send + Sync + 'static,
+    ) -> Option<StoreSubscription> {
+        let keys = Arc::clone(&self.keys);
+        let open = move |event| match event {
+            StoreEvent::Message { topic, message } => {
+                match ring(&keys).open(&of_topic(&topic), &message) {
+                    Some(message) => listener(StoreEvent::Message { topic, message }),
+                    None => unreadable(),
+                }
+            }
+            StoreEvent::Lost => listener(StoreEvent::Lost),
+        };
+        self.engine.subscribe(topics, Arc::new(open))
+    }
+
     fn seal(&self, place: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let number = self.sealed.fetch_add(1, Ordering::Relaxed);
         let mut nonce = [0; NONCE];
@@ -79,20 +99,6 @@ impl StoreEngine for SealedStore {
         let keys = ring(&self.keys);
         let open = move |done| reply.send(open_reply(&keys, &place, done));
         self.engine.run(operation, Replier::new(open));
-    }
-
-    fn subscribe(&self, topics: Vec<String>, listener: StoreListener) -> Option<StoreSubscription> {
-        let keys = Arc::clone(&self.keys);
-        let open = move |event| {
-            listener(match event {
-                // A message that can't be read may have told anything.
-                StoreEvent::Message { topic, message } => ring(&keys)
-                    .open(&of_topic(&topic), &message)
-                    .map_or(StoreEvent::Lost, |message| StoreEvent::Message { topic, message }),
-                StoreEvent::Lost => StoreEvent::Lost,
-            });
-        };
-        self.engine.subscribe(topics, Arc::new(open))
     }
 }
 
@@ -237,7 +243,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let events = Arc::clone(&seen);
         let listener = Arc::new(move |event| events.lock().unwrap().push(event));
-        let subscription = store.subscribe(vec!["a".into()], listener);
+        let subscription = store.subscribe(vec!["a".into()], listener, || panic!("it has the key"));
         assert!(subscription.is_some());
         let publish = StoreOperation::Publish { topic: "a".into(), message: secret() };
         assert_eq!(run(&store, publish), StoreReply::Published);
@@ -288,12 +294,15 @@ mod tests {
             let StoreReply::Failed(reason) = failure else { panic!("{failure:?}") };
             assert!(reason.contains("a key that this server does not have"), "{reason}");
         }
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let events = Arc::clone(&seen);
-        let listener = Arc::new(move |event| events.lock().unwrap().push(event));
-        sealed(&plain, &["other"], "shelf").subscribe(vec!["a".into()], listener);
+        let seen = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&seen);
+        let unreadable = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let listener = Arc::new(|event| panic!("{event:?}"));
+        sealed(&plain, &["other"], "shelf").subscribe(vec!["a".into()], listener, unreadable);
         let publish = StoreOperation::Publish { topic: "a".into(), message: b"1".into() };
         run(&store, publish);
-        assert_eq!(*seen.lock().unwrap(), [StoreEvent::Lost]);
+        assert_eq!(seen.load(Ordering::Relaxed), 1);
     }
 }

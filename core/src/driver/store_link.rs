@@ -2,21 +2,20 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::{EndpointServer, Work, measured_store::MeasuredStore, sealed_store::SealedStore};
 use crate::{
     clock,
     http::StoreTicket,
+    log_events::{EventKind, LogEvent},
     log_limit::LogLimit,
     metrics::Metrics,
     replier::Replier,
-    store::{
-        StoreEngine, StoreEvent, StoreListener, StoreOperation, StoreReply, StoreSubscription,
-    },
+    store::{StoreEngine, StoreEvent, StoreListener, StoreOperation, StoreReply},
 };
 
 /// The maximum number of operations and messages that wait.
@@ -86,20 +85,27 @@ impl StoreLink {
         perform: impl Fn(Work),
     ) {
         let Self { store, scope, metrics, queue, mut requests } = self;
-        let store: Arc<dyn StoreEngine> = store;
-        let store = MeasuredStore::new(&store, &metrics);
+        let sealed: Arc<dyn StoreEngine> = Arc::clone(&store) as Arc<_>;
         let process = server.process();
         let (done, mut replies) = mpsc::unbounded_channel();
         let (listener, mut events) = mpsc::channel(MAX_WAITING);
         let has_lost = Arc::new(AtomicBool::new(false));
-        let mut subscription: Option<StoreSubscription> = None;
-        if !has_group {
+        let unreadable = Arc::new(Unreadable::default());
+        let subscribe = || {
             let listener = listen(listener, Arc::clone(&has_lost));
-            subscription = store.subscribe(vec![format!("{scope}{MESSAGES}")], listener);
+            let (count, topics) = (Arc::clone(&unreadable), vec![format!("{scope}{MESSAGES}")]);
+            store.subscribe(topics, listener, move || count.add())
+        };
+        // It lasts as long as this function.
+        let subscription = (!has_group).then(subscribe);
+        match &subscription {
+            None => (),
+            Some(Some(_)) => share(&server, queue),
+            Some(None) => {
+                server.write_event(&LogEvent::new(EventKind::StoreWithoutMessages, ""));
+            }
         }
-        if subscription.is_some() {
-            share(&server, queue);
-        }
+        let store = MeasuredStore::new(&sealed, &metrics);
         let (mut running, mut limit) = (0, LogLimit::default());
         loop {
             tokio::select! {
@@ -129,6 +135,10 @@ impl StoreLink {
                         StoreEvent::Lost => perform(server.messages_lost()),
                     }
                 }
+                () = unreadable.added.notified() => {
+                    let count = unreadable.count.swap(0, Ordering::Relaxed);
+                    perform(server.messages_unreadable(count));
+                }
                 Some(request) = requests.recv(), if running < MAX_RUNNING => {
                     let (ticket, operation) = match request {
                         Request::Operation(ticket, operation) => (Some(ticket), operation),
@@ -146,6 +156,20 @@ impl StoreLink {
                 }
             }
         }
+    }
+}
+
+/// The messages that can't be opened and that the endpoint has not heard of. They take no memory, however many come.
+#[derive(Default)]
+struct Unreadable {
+    count: AtomicU64,
+    added: Notify,
+}
+
+impl Unreadable {
+    fn add(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.added.notify_one();
     }
 }
 
@@ -182,7 +206,7 @@ mod tests {
         http::{Endpoint, EndpointConfig},
         protocol::Implementation,
         router::{Components, ServerFacts},
-        store::SharedStore,
+        store::{SharedStore, StoreSubscription},
     };
 
     /// A store that begins operations and never replies, and whose messages the test sends.

@@ -43,6 +43,7 @@ mod stored;
 mod stored_events;
 mod streams;
 mod sweep;
+mod unreadable;
 mod unsent;
 mod worker_metrics;
 
@@ -74,7 +75,7 @@ pub use self::{
 use self::{
     expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
     reply::Accepts, session_values::StoredValues, sessions::Sessions, stored::Stored,
-    unsent::Unsent, worker_metrics::Collections,
+    unreadable::Unreadable, unsent::Unsent, worker_metrics::Collections,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
@@ -134,6 +135,8 @@ pub enum EndpointInput<'a> {
     Published(&'a [u8]),
     /// Messages of other processes may have been lost.
     MessagesLost,
+    /// This number of messages came in the store that can't be opened.
+    MessagesUnreadable(u64),
     /// The reply to an [`EndpointOutput::Store`].
     Stored(StoreTicket, StoreReply),
     /// The reply to an [`EndpointOutput::Workers`], or a report about the other processes.
@@ -229,6 +232,7 @@ pub struct Endpoint {
     stored: Stored,
     values: StoredValues,
     unsent: Unsent,
+    unreadable: Unreadable,
     followed: FollowedStreams,
     handed_over: HandedOver,
     collections: Collections,
@@ -299,6 +303,7 @@ impl Endpoint {
             stored: Stored::default(),
             values: StoredValues::default(),
             unsent: Unsent::default(),
+            unreadable: Unreadable::default(),
             followed: FollowedStreams::default(),
             handed_over: HandedOver::default(),
             collections: Collections::default(),
@@ -367,6 +372,7 @@ impl Endpoint {
             EndpointInput::PageDone(page) => self.announce_page(now, page),
             EndpointInput::Published(message) => self.handle_published(now, message),
             EndpointInput::MessagesLost => self.make_up_for_lost_messages(now),
+            EndpointInput::MessagesUnreadable(count) => self.note_unreadable(now, count),
             EndpointInput::Stored(ticket, reply) => self.handle_stored(now, ticket, reply),
             EndpointInput::Workers(reply) => self.handle_workers(now, reply),
             EndpointInput::CloseStream(handler, retry) => {
@@ -416,11 +422,9 @@ impl Endpoint {
 
     /// Returns the time when [`EndpointInput::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        let values = self.values.deadline();
-        [self.engine.deadline(), self.next_sweep, self.expiry.next, values]
-            .into_iter()
-            .flatten()
-            .min()
+        let own = [self.next_sweep, self.expiry.next];
+        let of_store = [self.values.deadline(), self.unreadable.deadline()];
+        own.into_iter().chain(of_store).flatten().chain(self.engine.deadline()).min()
     }
 
     /// Returns the number of requests that are not answered yet, without streams of changes.

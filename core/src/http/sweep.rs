@@ -24,6 +24,7 @@ impl Endpoint {
         while let Some(delivery) = self.engine.expire(now) {
             self.deliver_event(now, delivery);
         }
+        self.announce_unreadable(now);
         let is_due = self.next_sweep.is_some_and(|next| next <= now);
         if is_due || self.expiry.is_due(now) {
             self.end_expired(now);

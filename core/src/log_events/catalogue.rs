@@ -120,6 +120,12 @@ events! {
     /// The middleware `Timing` measured a request.
     RequestTimed: "request.timed", "gudgeon::request", INFO,
         [method, request_id, tool, prompt, resource, session, client, principal, remote, duration_ms, trace_id, span_id];
+    /// The store of a server carries no messages, so that it and the others with this store do not hear of each other.
+    /// Written once, when the server starts.
+    StoreWithoutMessages: "store.without_messages", "gudgeon::store", WARN, [];
+    /// Messages came through the store that can't be opened: they were sealed with a key that this server does not have. Its
+    /// clients were told that everything may have changed, at most once in a minute, with all messages of that time.
+    StoreUnreadable: "store.unreadable", "gudgeon::store", WARN, [messages];
     /// Something in the server's own code or configuration is wrong.
     ServerProblem: "server.problem", "gudgeon", ERROR, [];
     /// A server listens at an address.

@@ -39,6 +39,7 @@ pub(super) struct FieldValues {
     pub(super) in_flight: Option<u64>,
     pub(super) worker: Option<u64>,
     pub(super) exit_code: Option<i64>,
+    pub(super) messages: Option<u64>,
     /// The number of equal events that were left out before this one.
     pub(super) left_out: Option<u64>,
 }
@@ -79,6 +80,7 @@ impl LogEvent {
             server: text(&facts.server),
             url: facts.url.clone(),
             in_flight: facts.in_flight.map(number),
+            messages: facts.messages,
             worker: facts.worker.map(|(process, _)| process.into()),
             exit_code: facts.worker.map(|(_, code)| code.into()),
             left_out: Some(number(left_out)).filter(|count| *count > 0),
@@ -126,6 +128,7 @@ impl FieldValues {
             "in_flight" => self.in_flight.map(Value::from),
             "worker" => self.worker.map(Value::from),
             "exit_code" => self.exit_code.map(Value::from),
+            "messages" => self.messages.map(Value::from),
             "left_out" => self.left_out.map(Value::from),
             _ => None,
         }

@@ -24,7 +24,7 @@ pub use self::{
     json_line::{LOG_FORMAT, json_line},
 };
 use crate::{
-    error::ComponentName,
+    error::{ComponentName, option_name},
     log_text::{beginning, single_line},
     protocol::{Id, Principal, TraceIds},
 };
@@ -65,6 +65,7 @@ pub struct EventFacts {
     pub(crate) in_flight: Option<usize>,
     /// The process id of a worker, and the code with which it ended.
     pub(crate) worker: Option<(u32, i32)>,
+    pub(crate) messages: Option<u64>,
 }
 
 impl LogEvent {
@@ -183,6 +184,23 @@ impl fmt::Display for LogEvent {
             | EventKind::CallCancelled
             | EventKind::WorkerEnded
             | EventKind::ServerProblem => f.write_str(&detail),
+            EventKind::StoreWithoutMessages => f.write_str(
+                "the store carries no messages, so clients hear only of changes that this process reports, and questions, \
+                 cancellations and resumed streams do not reach the other servers: add publish and subscribe to the store, or use \
+                 Redis or a file",
+            ),
+            EventKind::StoreUnreadable => {
+                let messages = match facts.messages.unwrap_or_default() {
+                    1 => "1 message".to_owned(),
+                    number => format!("{number} messages"),
+                };
+                write!(
+                    f,
+                    "{messages} of the store can't be opened, so clients are told that everything may have changed: all servers \
+                     with one store need the same keys ({}), and nobody else may write there",
+                    option_name("request_state_keys")
+                )
+            }
             EventKind::ServerStarted => {
                 let url = facts.url.as_deref().unwrap_or_default();
                 write!(f, "{} serves {url}", name(&facts.server))

@@ -125,6 +125,10 @@ impl EventKind {
                 "the worker 812 ended with -9: starting another",
                 EventFacts { worker: Some((812, -9)), ..EventFacts::default() },
             ),
+            Self::StoreWithoutMessages => ("", "", EventFacts::default()),
+            Self::StoreUnreadable => {
+                ("", "", EventFacts { messages: Some(12), ..EventFacts::default() })
+            }
             Self::ServerStarted | Self::ServerStopped => ("", "", server),
             Self::ServerStopping => ("", "", EventFacts { in_flight: Some(2), ..server }),
         };

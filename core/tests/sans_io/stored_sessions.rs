@@ -721,3 +721,35 @@ fn what_a_session_stores_is_bounded() {
         ]
     );
 }
+
+/// A writer to the channel of a store that has no keys must not cause work without end.
+#[test]
+fn messages_that_cannot_be_opened_are_announced_together() {
+    let mut server = process(0);
+    let session = server.open("2025-11-25", json!({}));
+    let stream = server.get(&session, "");
+    let announced = |server: &Visitor| {
+        let messages = server.reply(stream).messages();
+        let is_change = |message: &&Value| message["method"] == "notifications/tools/list_changed";
+        messages.iter().filter(is_change).count()
+    };
+    let logged = |server: &Visitor| -> Vec<Value> {
+        let events = server.events.iter().map(gudgeon::log_events::LogEvent::fields);
+        let unreadable = events.filter(|fields| fields["event"] == "store.unreadable");
+        unreadable.map(|fields| fields["messages"].clone()).collect()
+    };
+    server.handle(EndpointInput::MessagesUnreadable(1));
+    assert_eq!((announced(&server), logged(&server)), (1, vec![json!(1)]));
+    for _ in 0..59 {
+        server.advance(Duration::from_secs(1));
+        server.handle(EndpointInput::MessagesUnreadable(1_000));
+    }
+    assert_eq!((announced(&server), logged(&server)), (1, vec![json!(1)]));
+    // The last ones are not lost, although none follows.
+    server.advance(Duration::from_secs(1));
+    assert_eq!((announced(&server), logged(&server)), (2, vec![json!(1), json!(59_000)]));
+    server.advance(Duration::from_secs(600));
+    assert_eq!(announced(&server), 2);
+    server.handle(EndpointInput::MessagesUnreadable(2));
+    assert_eq!((announced(&server), logged(&server).last()), (3, Some(&json!(2))));
+}
