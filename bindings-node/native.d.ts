@@ -324,10 +324,13 @@ export declare class NativeServer {
   /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
   /**
-   * Has a worker take the key of all processes with this parent, unless keys were given. Returns the folder in which those
-   * that serve one address find each other; null on Windows.
+   * Has a worker take the key of all processes with this parent, unless keys were given, and share what a store has if
+   * `shares_store` and the server has no store. Returns the folder in which those that serve one address find each other; null
+   * on Windows.
    */
-  joinWorkers(parent: number): string | null
+  joinWorkers(parent: number, sharesStore: boolean): string | null
+  /** Leaves the processes that were joined, at the end of this one. The last one removes what they had in common. */
+  leaveWorkers(): void
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
   add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
@@ -409,15 +412,15 @@ export declare class NativeStoreCall {
   operation(): string
   /** Sends what the method returned, as JSON. */
   reply(reply: string): void
-}
-
-/** The metrics of one server. They are counted from its creation on. */
   /** Says that all messages from now on come. */
   connected(): void
   /** Passes a message on. */
   message(topic: string, message: Uint8Array): void
   /** Says that no more messages come. Returns `true` if that is to be reported. */
   close(): boolean
+}
+
+/** The metrics of one server. They are counted from its creation on. */
 export declare class NativeTelemetry {
   /** Returns the values of a counter or gauge as a JSON list of pairs: the value, and its attributes. */
   observe(instrument: string): string
@@ -549,12 +552,12 @@ export declare class NativeWorkQueue {
   readUpstream(slot: number, uri: string): Promise<[string | null, string | null]> | null
 }
 
-/** A server that could not be started: its name in the group, and the reason. */
-export interface FailedServer {
-  name: string
 /** Checks a store, an object with these methods. Returns a promise, which is rejected with the first rule that it does not keep. */
 export declare function checkStore(call: (call: NativeStoreCall) => void, methods: Array<string>): Promise<void>
 
+/** A server that could not be started: its name in the group, and the reason. */
+export interface FailedServer {
+  name: string
   reason: string
 }
 

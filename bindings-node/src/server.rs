@@ -1,12 +1,12 @@
 //! The server class of JavaScript: its components, and the streams that it serves.
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc, Mutex, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 
 #[cfg(unix)]
-use gudgeon::bindings::worker_group::WorkerGroup;
+use gudgeon::bindings::worker_group::{self, WorkerGroup};
 use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::{client_settings::ClientSettings, host_store::HostStore},
@@ -31,7 +31,7 @@ use crate::{
     listening::NativeListening,
     mounted::NativeMounted,
     served_components::ServedComponents,
-    shared::Wake,
+    shared::{Wake, lock},
     store::{NativeStoreCall, NodeStore},
     stream,
     telemetry::NativeTelemetry,
@@ -54,6 +54,9 @@ pub struct NativeServer {
     auth: OnceLock<Arc<AuthConfig>>,
     /// The store; absent if each process has its own.
     store: OnceLock<HostStore>,
+    /// The processes of which this one is a worker.
+    #[cfg(unix)]
+    group: Mutex<Option<WorkerGroup>>,
 }
 
 #[napi]
@@ -67,6 +70,8 @@ impl NativeServer {
             max_message,
             auth: OnceLock::new(),
             store: OnceLock::new(),
+            #[cfg(unix)]
+            group: Mutex::default(),
         })
     }
 
@@ -124,24 +129,48 @@ impl NativeServer {
         !self.served.components().server.request_state_keys.is_empty()
     }
 
-    /// Has a worker take the key of all processes with this parent, unless keys were given. Returns the folder in which those
-    /// that serve one address find each other; null on Windows.
+    /// Has a worker take the key of all processes with this parent, unless keys were given, and share what a store has if
+    /// `shares_store` and the server has no store. Returns the folder in which those that serve one address find each other; null
+    /// on Windows.
     #[napi(catch_unwind)]
-    pub fn join_workers(&self, parent: u32) -> napi::Result<Option<String>> {
+    pub fn join_workers(&self, parent: u32, shares_store: bool) -> napi::Result<Option<String>> {
         #[cfg(unix)]
         {
-            let server = self.served.components().server.info.name.clone();
-            let group = WorkerGroup::of_parent(parent, &server).map_err(misuse)?;
-            if !self.has_state_keys() {
-                self.served.set_state_key(group.key);
+            let mut joined = lock(&self.group);
+            let folder = match &*joined {
+                Some(group) => group.folder.clone(),
+                None => {
+                    let server = self.served.components().server.info.name.clone();
+                    let group = WorkerGroup::of_parent(parent, &server).map_err(misuse)?;
+                    if !self.has_state_keys() {
+                        self.served.set_state_key(group.key.clone());
+                    }
+                    joined.insert(group).folder.clone()
+                }
+            };
+            if shares_store
+                && self.store.get().is_none()
+                && let Some(store) = worker_group::store_of(&folder)
+            {
+                if let Some(auth) = self.auth.get() {
+                    auth.set_store(store.engine());
+                }
+                let _ = self.store.set(store);
             }
-            Ok(group.folder.into_os_string().into_string().ok())
+            Ok(folder.into_os_string().into_string().ok())
         }
         #[cfg(not(unix))]
         {
-            let _ = parent;
+            let _ = (parent, shares_store);
             Ok(None)
         }
+    }
+
+    /// Leaves the processes that were joined, at the end of this one. The last one removes what they had in common.
+    #[napi(catch_unwind)]
+    pub fn leave_workers(&self) {
+        #[cfg(unix)]
+        drop(lock(&self.group).take());
     }
 
     /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject.

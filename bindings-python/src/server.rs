@@ -10,7 +10,7 @@ use gudgeon::{
     auth::server::config::AuthConfig,
     bindings::{
         client_settings::ClientSettings, host_store::HostStore, http_options::HttpOptions,
-        upstreams::Upstreams,
+        upstreams::Upstreams, worker_group,
     },
     driver::{EndpointServer, auth_config},
     error::{Error, Language},
@@ -354,10 +354,28 @@ impl NativeServer {
     /// Makes a key for the processes that are forked from this one, unless keys were given.
     fn share_key(&self) -> PyResult<()> {
         if self.components.snapshot().server.request_state_keys.is_empty() {
-            let key = gudgeon::bindings::worker_group::fresh_key()?;
+            let key = worker_group::fresh_key()?;
             self.components.set_state_key(key);
         }
         Ok(())
+    }
+
+    /// Creates a folder for the processes that are forked from this one. Raises `ValueError` if none can be made.
+    fn new_group(&self) -> PyResult<PathBuf> {
+        worker_group::new_folder().map_err(|error| raise(&error))
+    }
+
+    /// Has the processes that are forked from this one share what a store has, in a file in their folder, if the server has no
+    /// store.
+    fn share_store(&self, folder: PathBuf) {
+        if self.store.get().is_none()
+            && let Some(store) = worker_group::store_of(&folder)
+        {
+            if let Some((auth, _)) = self.auth.get() {
+                auth.set_store(store.engine());
+            }
+            let _ = self.store.set((store, None));
+        }
     }
 
     /// Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same

@@ -7,9 +7,13 @@ if (cluster.isPrimary) {
   const listening = (worker) => new Promise((resolve, reject) => worker.on("message", resolve).on("exit", () => reject(new Error("a worker ended"))));
   const url = await listening(cluster.fork({ ADDRESS: "http://127.0.0.1:0/mcp" }));
   await Promise.all([1, 2, 3].map(() => listening(cluster.fork({ ADDRESS: url }))));
+  // A worker that is killed is replaced.
+  for (const worker of Object.values(cluster.workers)) worker.removeAllListeners("exit");
+  cluster.on("exit", () => cluster.fork({ ADDRESS: url }));
   console.log(url);
   process.stdin.resume().on("end", () => {
-    for (const worker of Object.values(cluster.workers)) worker.removeAllListeners("exit").kill();
+    cluster.removeAllListeners("exit");
+    for (const worker of Object.values(cluster.workers)) worker.kill();
   });
 } else {
   const app = new Server("works");

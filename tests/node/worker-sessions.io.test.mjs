@@ -104,3 +104,22 @@ test("an update reaches the stream wherever it is made", async () => {
   assert.equal(workers.size, 4);
   close();
 });
+
+test("subscriptions outlive all workers", async () => {
+  const session = await Session.open("2025-11-25");
+  await session.request("resources/subscribe", { uri: "works://top" });
+  const killed = new Set();
+  for (let calls = 0; killed.size < 4 && calls < 1000; calls++) killed.add(await session.call("pid"));
+  assert.equal(killed.size, 4);
+  for (const worker of killed) process.kill(Number(worker), "SIGKILL");
+  // Until the primary has replaced them, connections are refused or reset.
+  const isReplaced = async () => session.call("pid").then((pid) => !killed.has(pid), () => false);
+  while (!(await isReplaced())) await new Promise((resolve) => setImmediate(resolve));
+  const [heard, close] = await session.listen();
+  for (;;) {
+    const { value } = await heard.next();
+    // It may have changed in the meantime.
+    if (value.method === "notifications/resources/updated") break;
+  }
+  close();
+});

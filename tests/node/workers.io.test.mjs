@@ -1,6 +1,7 @@
 /** Workers of a cluster share a port: what one seals must be opened by all. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -16,10 +17,24 @@ test("workers share a key that none of them was given", () => {
   }
 });
 
-test("a worker that can't reach the others warns", () => {
-  const { status, stderr } = serve({}, { TMPDIR: "/proc/none" });
-  assert.equal(status, 0, stderr);
-  assert.match(stderr, /^warning: the workers can't reach each other, .*; set TMPDIR to a folder that can be written$/m);
+test("workers find each other where the folder for temporary files can't be used", () => {
+  for (const TMPDIR of ["/proc/none", `/tmp/${"x".repeat(100)}`]) {
+    const { status, stderr } = serve({}, { TMPDIR });
+    assert.deepEqual([status, stderr], [0, ""]);
+  }
+});
+
+test("the last worker removes what they had in common", () => {
+  const folder = mkdtempSync("/tmp/gudgeon-");
+  try {
+    for (const options of [{}, { store: "memory" }]) {
+      const { status, stderr } = serve(options, { TMPDIR: folder });
+      assert.deepEqual([status, stderr], [0, ""]);
+      assert.deepEqual(readdirSync(folder), []);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("workers listen at one port", () => {

@@ -1,13 +1,17 @@
 """`app.run(url, workers=N)` with clients before 2026-07-28: whichever worker gets a request, it has the same effect."""
 
 import contextlib
+import http.client
 import os
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -49,9 +53,13 @@ PROGRAM = """
 
 
 @contextmanager
-def running() -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(**variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     program = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
     )
     assert program.stderr is not None and program.stdout is not None
     url = next(line.strip() for line in program.stderr if line.startswith("http://"))
@@ -143,3 +151,50 @@ def test_a_session_outlives_its_worker() -> None:
             return len(killed) > 4
 
         eventually(is_replaced)
+
+
+def test_subscriptions_outlive_all_workers() -> None:
+    with running() as (_, url):
+        client = WorkerClient(url, "2025-11-25")
+        client.request("resources/subscribe", {"uri": "shelf://top"})
+        killed: set[str] = set()
+        while len(killed) < 4:
+            killed.add(client.call("pid"))
+        for worker in killed:
+            os.kill(int(worker), signal.SIGKILL)
+
+        def is_replaced() -> bool:
+            with contextlib.suppress(ConnectionError, http.client.HTTPException):
+                return client.call("pid") not in killed
+            return False
+
+        eventually(is_replaced)
+        methods = (message["method"] for message in client.listen())
+        # It may have changed in the meantime.
+        assert "notifications/resources/updated" in methods
+        client.call("change")
+        assert "notifications/resources/updated" in methods
+
+
+def test_the_folder_of_the_workers_is_private_and_removed_at_the_end() -> None:
+    # pytest's folders have long paths.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        with running(TMPDIR=folder) as (program, url):
+            client = WorkerClient(url, "2025-11-25")
+            client.request("resources/subscribe", {"uri": "shelf://top"})
+            (group,) = Path(folder).iterdir()
+            assert stat.S_IMODE(group.stat().st_mode) == 0o700
+            assert stat.S_IMODE((group / "store.db").stat().st_mode) == 0o600
+            program.send_signal(signal.SIGTERM)
+            assert program.wait(60) == 0
+        assert list(Path(folder).iterdir()) == []
+
+
+def test_workers_start_where_the_temporary_folder_has_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    with running(TMPDIR=str(folder)) as (_, url):
+        client = WorkerClient(url, "2025-11-25")
+        for number in range(8):
+            assert client.call("ask", number=number) == f"say {number}"
+    assert list(folder.iterdir()) == []

@@ -1,8 +1,12 @@
 import { createRequire } from "node:module";
 
+import type { NativeServer } from "../native.js";
 import type { ServerCore } from "../server/core.js";
 
 let hasWarned = false;
+
+/** The servers of this worker, which leave the others when it ends. */
+const joined = new Set<NativeServer>();
 
 /** Returns true in a worker of a cluster, whose workers serve one port together. */
 export function isClusterWorker(): boolean {
@@ -12,13 +16,15 @@ export function isClusterWorker(): boolean {
 }
 
 /**
- * Has a worker of a cluster share keys with the others. Returns the folder in which those that serve one address find each other, or
+ * Has a worker of a cluster share keys with the others, and what a store has if the server has none. Returns the folder in which those that serve one address find each other, or
  * undefined outside a cluster and where there is none.
  */
-export function joinWorkers({ native, logger }: ServerCore): string | undefined {
+export function joinWorkers({ native, logger, options }: ServerCore): string | undefined {
   if (!isClusterWorker()) return undefined;
   try {
-    const folder = native.joinWorkers(process.ppid);
+    const folder = native.joinWorkers(process.ppid, options.store === undefined);
+    if (joined.size === 0) process.on("exit", () => joined.forEach((server) => server.leaveWorkers()));
+    joined.add(native);
     if (folder !== null) return folder;
     warn(logger, "every worker encrypts sessions and requestState with its own key; set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS", native.hasStateKeys());
   } catch (error) {

@@ -754,6 +754,10 @@ class Server:
         Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
         that runs middleware around its calls; `ask(question)` answers what the client asks the program, on any thread.
         """
+    def new_group(self, /) -> Path:
+        """
+        Creates a folder for the processes that are forked from this one. Raises `ValueError` if none can be made.
+        """
     def page_done(self, /, page: str) -> None:
         """
         Notifies clients that the page of this elicitation is completed.
@@ -791,6 +795,11 @@ class Server:
     def share_key(self, /) -> None:
         """
         Makes a key for the processes that are forked from this one, unless keys were given.
+        """
+    def share_store(self, /, folder: str | PathLike[str]) -> None:
+        """
+        Has the processes that are forked from this one share what a store has, in a file in their folder, if the server has no
+        store.
         """
     def telemetry(self, /) -> Telemetry:
         """
@@ -902,15 +911,6 @@ class Slot:
     def reply(self, /, result: Any) -> None: ...
 
 @final
-class Telemetry:
-    """
-    The metrics of one server. They are counted from its creation on.
-    """
-    def durations(self, /) -> str:
-        """
-        Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times
-        to record it, and the attributes.
-@final
 class StoreFeed:
     """
     Takes the messages of a subscription.
@@ -925,6 +925,15 @@ class StoreFeed:
         """
     def message(self, /, topic: str, message: SupportsGetItem[int, SupportsIndex]) -> None: ...
 
+@final
+class Telemetry:
+    """
+    The metrics of one server. They are counted from its creation on.
+    """
+    def durations(self, /) -> str:
+        """
+        Returns the durations since the last call as a JSON list: the name of the histogram, a duration in seconds, how many times
+        to record it, and the attributes.
         """
     def observe(self, /, instrument: str) -> str:
         """

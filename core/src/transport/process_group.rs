@@ -37,6 +37,10 @@ const MAX_WAITING: usize = 1_000;
 const MAX_MESSAGE: u32 = 64 * 1024 * 1024;
 /// The time that a process has to take a message.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum length of the path of a group's folder: below it there are a folder for each URL and sockets, and the path of a
+/// socket has 103 bytes at most.
+#[cfg(feature = "bindings")]
+pub(crate) const MAX_GROUP: usize = 103 - "/xxxxxxxxxxx/1234567890.socket".len();
 /// The end of the names of sockets in the folder.
 pub(super) const SOCKET: &str = "socket";
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -18,10 +17,6 @@ from urllib.parse import urlsplit
 from .._call.log import log_event
 from .standard_error import announce, reserve
 
-_NO_GROUP = (
-    "warning: the workers can't reach each other, because no temporary folder can be made: answers to questions and "
-    "changes of older clients may get lost; set TMPDIR to a folder that can be written"
-)
 _TOO_SOON = 1.0  # seconds; the next worker after one that ends earlier starts with a delay
 _FIRST_DELAY = 0.5  # seconds; doubled by each further worker that ends too soon
 _MAX_DELAY = 10.0
@@ -41,7 +36,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, A
     reserve()
     held, url = _hold(at)
     app._native.share_key()
-    group = _group()
+    group, warning = _group(app)
     workers: dict[int, float] = {}
     ending: list[int] = []
     status = quick = 0
@@ -72,8 +67,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, A
             status = 1
             end(0, None)
         if not ending:
-            if group is None:
-                log_event("WARN", "gudgeon", _NO_GROUP, {}, waits=False)
+            if warning is not None:
+                log_event("WARN", "gudgeon", warning, {}, waits=False)
             name = app.name or "gudgeon"
             announce(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}")
         while workers:
@@ -106,12 +101,15 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, str | None, A
         raise SystemExit(status)
 
 
-def _group() -> str | None:
-    """Returns a folder that only this user may enter; None where none can be made."""
-    for place in (None, "/dev/shm"):
-        with contextlib.suppress(OSError):
-            return tempfile.mkdtemp(prefix="gudgeon-", dir=place)
-    return None
+def _group(app: Any) -> tuple[Any, str | None]:
+    """Returns the folder that the workers share, with their store if the server has none; or None and a warning."""
+    try:
+        group = app._native.new_group()
+    except ValueError as error:
+        return None, f"warning: {error}"
+    if app._options.get("store") is None:
+        app._native.share_store(group)
+    return group, None
 
 
 def _pause(seconds: float, ending: list[int]) -> None:
