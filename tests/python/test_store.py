@@ -418,3 +418,20 @@ async def test_a_store_without_messages_is_logged_at_the_start(caplog: pytest.Lo
     async with house(Messages()).listen("http://127.0.0.1:0/mcp"):
         pass
     assert not is_logged(caplog, text)
+
+
+@pytest.mark.io
+async def test_a_store_that_yields_something_else_than_messages_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    class Wrong(Messages):
+        ended = False
+
+        async def subscribe(self, topics: list[str]) -> AsyncIterator[Any]:
+            try:
+                yield "no pair"
+            finally:
+                self.ended = True
+
+    store = Wrong()
+    async with house(store).listen("http://127.0.0.1:0/mcp"):
+        await until(partial(is_logged, caplog, "store: subscribe() failed; it is called again until it works"))
+        await until(lambda: store.ended)

@@ -82,15 +82,22 @@ export class StoreCalls {
     const ending = new AbortController();
     const { signal } = ending;
     this.#subscriptions.set(number, ending);
-    const ended = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
+    // One promise for each message, because a promise that is raced many times keeps what waited for it.
+    let end = (): void => {};
+    signal.addEventListener("abort", () => end());
+    const nextOf = (from: AsyncIterator<StoreMessage | undefined>) =>
+      new Promise<IteratorResult<StoreMessage | undefined> | undefined>((resolve, reject) => {
+        end = () => resolve(undefined);
+        from.next().then(resolve, reject);
+      });
     let failure: { readonly error: unknown } | undefined;
     let items: AsyncIterator<StoreMessage | undefined> | undefined;
     try {
       const messages = await this.store.subscribe?.(topics, { signal });
       items = messages?.[Symbol.asyncIterator]();
-      for (;;) {
+      while (items !== undefined && !signal.aborted) {
         // A method that disregards the signal must not keep the server.
-        const next = await Promise.race([items?.next(), ended]);
+        const next = await nextOf(items);
         if (next === undefined || next.done || signal.aborted) break;
         if (next.value === undefined) call.connected();
         else call.message(next.value[0], next.value[1]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -99,6 +100,7 @@ class StoreCalls:
     async def _receive(self, topics: list[str], feed: StoreFeed) -> None:
         text = "store: subscribe() ended"
         error: Exception | None = None
+        items: Any = None
         try:
             items = self._store.subscribe(topics)
             if hasattr(items, "__await__"):
@@ -113,6 +115,10 @@ class StoreCalls:
             text, error = "store: subscribe() failed", failure
         finally:
             is_first = feed.close()
+            if hasattr(items, "aclose"):
+                # It may wait behind an item that is none.
+                with suppress(Exception):
+                    await items.aclose()
         if is_first:
             report(f"{text}; it is called again until it works, and messages of other servers get lost", error)
 
