@@ -70,10 +70,11 @@ class Server(ComponentHost, Running):
             `unix:` addresses are refused. The URL of an issuer whose JWTs are
             accepted, a `gudgeon.auth.Jwt`, `Introspection` or `ApiKeys`, a function
             `(token, request) -> Principal | None` (or an `async def`), or a list of these. Default: everyone may call.
-        store: The state that servers share: used DPoP proofs. "memory" (the default) is that of each process.
-            "sqlite:path" is a file, for the processes of one machine, and "redis://host:6379" (also `rediss:`,
-            `valkey:` and `valkeys:`, with user and password before the host) a server, for several machines; else an
-            object with the methods of `gudgeon.types.Store`. Servers behind one address need the same.
+        store: The state that servers share, see `docs/store.md`. "memory" is that of each process, and the default but
+            for the workers of `run(url, workers=N)`, which share a file. "sqlite:path" is a file, for the processes of
+            one machine, and "redis://host:6379" (also `rediss:`, `valkey:` and `valkeys:`, with user and password
+            before the host) a server, for several machines; else an object with the methods of `gudgeon.types.Store`.
+            Servers behind one address need the same.
         scope_implies: The scopes that a scope includes, such as `{"books:write": ["books:read"]}`. Default none.
         hide_unauthorized: Whether tools, resources and prompts are hidden from callers that lack their `scopes`: lists
             leave them out, and requests for them fail as for unknown ones. By default they are listed, and a call is

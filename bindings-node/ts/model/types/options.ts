@@ -23,9 +23,10 @@ export interface ServerOptions<L = unknown> {
    */
   auth?: Auth | readonly Auth[] | undefined;
   /**
-   * The state that servers share: used DPoP proofs. `"memory"`, the default, is that of each process. `"sqlite:path"` is a file, for the
-   * processes of one machine, and `"redis://host:6379"` (also `rediss:`, `valkey:` and `valkeys:`, with user and password before the host) a
-   * server, for several machines; else an object with the methods of `Store`. Servers behind one address need the same.
+   * The state that servers share, see docs/store.md. `"memory"` is that of each process, and the default but for the workers of a cluster,
+   * which share a file. `"sqlite:path"` is a file, for the processes of one machine, and `"redis://host:6379"` (also `rediss:`, `valkey:` and
+   * `valkeys:`, with user and password before the host) a server, for several machines; else an object with the methods of `Store`. Servers
+   * behind one address need the same.
    */
   store?: string | Store | undefined;
   /** The scopes that a scope includes, such as `{ "books:write": ["books:read"] }`. Default: none. */

@@ -4,7 +4,7 @@ import type { Awaitable } from "./auth.js";
 export type StoreMessage = readonly [topic: string, message: Uint8Array];
 
 /**
- * A store that servers share, such as a database. Servers with the same store remember used DPoP proofs together. If a method throws,
+ * A store that servers share, such as a database; docs/store.md says what is in it. If a method throws,
  * or returns nothing within 15 s, the requests that need it are answered with 503. `checkStore()` of `gudgeon/testing` checks a store.
  *
  * Keys are visible ASCII. A version is an integer, from 0 on, that is greater than each that a value of the key had before, also one that

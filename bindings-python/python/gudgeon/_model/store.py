@@ -13,7 +13,7 @@ _Taken: TypeAlias = bytes | None
 class Store(Protocol):
     """A store that servers share, for `Server(store=…)`, such as a database.
 
-    Servers with the same store remember used DPoP proofs together. The methods may be async, and run on the server's
+    `docs/store.md` says what is in it. The methods may be async, and run on the server's
     event loop then; others run on threads. If one raises, or returns nothing within 15 s, the requests that need it are
     answered with 503. `gudgeon.testing.check_store` checks a store.
 

@@ -30,8 +30,8 @@ class Running:
                 "http+unix:/run/shelf.sock" (the path is /mcp), or, with one message per line, "tcp://127.0.0.1:8000" or
                 "unix:/run/shelf.sock". Port 0 chooses a free port.
             transport: "stdio" means the same as `at="stdio"`.
-            workers: Processes that share the port, the keys, and what clients before 2026-07-28 subscribed to and are
-                asked, so that any of them answers each client. Default 1.
+            workers: Processes that share the port, the keys, a store, and what clients before 2026-07-28 subscribed to
+                and are asked, so that any of them answers each client. Default 1.
             public_url: The URL of the server as clients see it, behind a proxy; its host and origin are allowed.
             allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org"
                 for all hosts below it, or "*" for all origins but "null". Default: those of this machine.
