@@ -137,16 +137,15 @@ impl NativeServer {
         #[cfg(unix)]
         {
             let mut joined = lock(&self.group);
-            let folder = match &*joined {
-                Some(group) => group.folder.clone(),
-                None => {
-                    let server = self.served.components().server.info.name.clone();
-                    let group = WorkerGroup::of_parent(parent, &server).map_err(misuse)?;
-                    if !self.has_state_keys() {
-                        self.served.set_state_key(group.key.clone());
-                    }
-                    joined.insert(group).folder.clone()
+            let folder = if let Some(group) = &*joined {
+                group.folder.clone()
+            } else {
+                let server = self.served.components().server.info.name.clone();
+                let group = WorkerGroup::of_parent(parent, &server).map_err(misuse)?;
+                if !self.has_state_keys() {
+                    self.served.set_state_key(group.key.clone());
                 }
+                joined.insert(group).folder.clone()
             };
             if shares_store
                 && self.store.get().is_none()

@@ -361,12 +361,14 @@ impl NativeServer {
     }
 
     /// Creates a folder for the processes that are forked from this one. Raises `ValueError` if none can be made.
-    fn new_group(&self) -> PyResult<PathBuf> {
+    #[staticmethod]
+    fn new_group() -> PyResult<PathBuf> {
         worker_group::new_folder().map_err(|error| raise(&error))
     }
 
     /// Has the processes that are forked from this one share what a store has, in a file in their folder, if the server has no
     /// store.
+    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
     fn share_store(&self, folder: PathBuf) {
         if self.store.get().is_none()
             && let Some(store) = worker_group::store_of(&folder)

@@ -37,6 +37,8 @@ fn context(id: &str) -> CallContext {
         remote: None,
         checks_headers: false,
         http: None,
+        cause: None,
+        session_values: None,
     }
 }
 

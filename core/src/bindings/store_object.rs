@@ -211,16 +211,16 @@ impl Publications {
         }
         waiting.is_running = true;
         drop(waiting);
-        self.begin(Arc::clone(object), operation, reply);
+        self.begin(object, operation, reply);
     }
 
     fn begin(
         self: &Arc<Self>,
-        object: Arc<dyn StoreObject>,
+        object: &Arc<dyn StoreObject>,
         operation: StoreOperation,
         reply: Replier<StoreReply>,
     ) {
-        let (publications, of_next) = (Arc::clone(self), Arc::clone(&object));
+        let (publications, of_next) = (Arc::clone(self), Arc::clone(object));
         let published = move |done| {
             reply.send(done);
             let mut waiting = publications.lock();
@@ -228,7 +228,7 @@ impl Publications {
             waiting.is_running = next.is_some();
             drop(waiting);
             if let Some((operation, reply)) = next {
-                publications.begin(of_next, operation, reply);
+                publications.begin(&of_next, operation, reply);
             }
         };
         object.run(operation, Replier::new(published));

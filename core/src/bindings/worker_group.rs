@@ -114,7 +114,7 @@ fn in_first<T>(places: &[PathBuf], make: impl Fn(&Path) -> io::Result<T>) -> Res
     let mut reasons = Vec::new();
     for place in places {
         match make(place) {
-            Ok(made) => return Ok(made),
+            Ok(result) => return Ok(result),
             Err(error) => reasons.push(format!("{}: {error}", place.display())),
         }
     }

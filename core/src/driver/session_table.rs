@@ -104,7 +104,7 @@ mod tests {
         let mut table = SessionTable::default();
         let client = Arc::new(ClientIdentity::default());
         let mut changes = |values: &Arc<SessionValues>| {
-            let (_, changes) = table.with_values(&client, values, || ());
+            let ((), changes) = table.with_values(&client, values, || ());
             let text = |value: Option<Raw>| value.map(|value| value.get().to_owned());
             changes.into_iter().map(|(name, value)| (name, text(value))).collect::<Vec<_>>()
         };

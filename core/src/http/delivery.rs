@@ -248,13 +248,12 @@ impl Endpoint {
             None => (reply::legacy_status(error), reply::json_head()),
             Some(missing) => self.step_up(&exchange, *missing, reply::json_head()),
         };
-        let (status, headers, body) = match exchange.accepts.json || status != StatusCode::OK {
-            true => (status, headers, frame),
-            false => {
-                let mut bytes = Vec::with_capacity(frame.len() + 16);
-                sse::event(&mut bytes, None, &frame);
-                (StatusCode::OK, reply::stream_head(), bytes)
-            }
+        let (status, headers, body) = if exchange.accepts.json || status != StatusCode::OK {
+            (status, headers, frame)
+        } else {
+            let mut bytes = Vec::with_capacity(frame.len() + 16);
+            sse::event(&mut bytes, None, &frame);
+            (StatusCode::OK, reply::stream_head(), bytes)
         };
         let part = first_part(&mut exchange, status, named(headers, session), body, false);
         let stored = self.stored.wait_for(id, session.changing);

@@ -125,7 +125,9 @@ impl Endpoint {
             }
             self.values.waiting.pop_front();
         }
-        while let Some((_, storing)) = self.values.delayed.pop_front_if(|(end, _)| *end <= now) {
+        while self.values.delayed.front().is_some_and(|(end, _)| *end <= now)
+            && let Some((_, storing)) = self.values.delayed.pop_front()
+        {
             self.put_first(storing);
         }
     }

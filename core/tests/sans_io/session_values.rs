@@ -107,7 +107,7 @@ impl Replicas {
     fn values(&self, process: usize) -> Result<Value, String> {
         let run = self.processes[process].runs.first().expect("a handler runs");
         let values = run.context.session_values.as_deref().expect("the store has the values");
-        let values = values.as_ref().map_err(|reason| reason.to_string())?.changes_since(None);
+        let values = values.as_ref().map_err(ToString::to_string)?.changes_since(None);
         let values = values.into_iter().map(|(name, value)| {
             let value: Value = serde_json::from_str(value.expect("it is new").get()).unwrap();
             (name, value)

@@ -41,7 +41,7 @@ impl ServerSession {
                 self.listeners.insert(key);
                 let Admitted { wire, client, meta, cause, .. } = admitted;
                 let weight = params.weight();
-                let context = CallContext { weight, cause, ..CallContext::new(wire, client, meta) };
+                let context = CallContext { cause, weight, ..CallContext::new(wire, client, meta) };
                 let params = params.without_meta();
                 self.outputs.push_back(Output::Notified { key, method, params, context });
             }

@@ -52,8 +52,8 @@ impl Authenticator {
     ) {
         let resource = attempt.facts.place.as_ref().map_or("", |place| &*place.resource);
         let token = attempt.token.expose();
-        let taken = self.proxy().map(|proxy| proxy.take_revocation(resource, token, unix, reply));
-        if let Some(Err(reason)) = taken {
+        let checked = self.proxy().map(|proxy| proxy.take_revocation(resource, token, unix, reply));
+        if let Some(Err(reason)) = checked {
             if let Some(left_out) = self.log.due(unix) {
                 tracing::error!(
                     "the store failed, so a request with a token of the OAuth proxy is answered with 503: {reason}{left_out}"
