@@ -123,7 +123,7 @@ impl NativeStoreCall {
     ts_args_type = "call: (call: NativeStoreCall) => void, methods: Array<string>",
     ts_return_type = "Promise<void>"
 )]
-#[cfg_attr(test, expect(dead_code, reason = "only JavaScript calls it"))]
+#[cfg_attr(test, allow(dead_code, reason = "only JavaScript calls it"))]
 pub(crate) fn check_store<'env>(
     env: &'env Env,
     call: Function<'_, NativeStoreCall, ()>,

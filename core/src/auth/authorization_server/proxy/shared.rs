@@ -72,7 +72,7 @@ impl OAuthProxy {
                 let reason = "the refresh token has expired or was revoked";
                 self.end_shared(&refreshing, OAuthError::new("invalid_grant", reason))
             }
-            other => self.not_known(at, &refreshing, other),
+            other => Ok(self.not_known(at, &refreshing, other)),
         }
     }
 
@@ -99,7 +99,7 @@ impl OAuthProxy {
             StoreReply::Conflict => {
                 ask(get(token_key(&refreshing.digest)), Waits::Record(Box::new(refreshing)))
             }
-            other => self.not_known(at, &refreshing, other),
+            other => Ok(self.not_known(at, &refreshing, other)),
         }
     }
 
@@ -110,23 +110,25 @@ impl OAuthProxy {
         refreshing: Refreshing,
         reply: StoreReply,
     ) -> Outcome {
-        let StoreReply::Found(found) = reply else { return self.not_known(at, &refreshing, reply) };
+        let StoreReply::Found(found) = reply else {
+            return Ok(self.not_known(at, &refreshing, reply));
+        };
         let Some((sealed, version)) = found else {
-            return self.busy(&refreshing);
+            return Ok(self.busy(&refreshing));
         };
         match self.open_record(&refreshing.issuer, &sealed) {
             Some(Record::Free) => self.claim_token(at, refreshing, Expect::Version(version)),
-            Some(Record::Claimed) => self.busy(&refreshing),
+            Some(Record::Claimed) => Ok(self.busy(&refreshing)),
             Some(Record::Exchanged(when, body)) if at.unix <= when + GRACE => {
                 match body["refresh_token"].as_str().map(TokenDigest::new) {
                     Some(next) => {
                         ask(get(token_key(&next)), Waits::Next(Box::new((refreshing, body))))
                     }
-                    None => self.repeat(&refreshing, &body),
+                    None => Ok(self.repeat(&refreshing, &body)),
                 }
             }
-            Some(Record::Exchanged(..)) => self.reused(refreshing),
-            None => self.not_known(at, &refreshing, unreadable()),
+            Some(Record::Exchanged(..)) => self.reused(&refreshing),
+            None => Ok(self.not_known(at, &refreshing, unreadable())),
         }
     }
 
@@ -138,15 +140,15 @@ impl OAuthProxy {
         reply: StoreReply,
     ) -> Outcome {
         match reply {
-            StoreReply::Found(None) => self.repeat(&refreshing, &body),
+            StoreReply::Found(None) => Ok(self.repeat(&refreshing, &body)),
             StoreReply::Found(Some((sealed, _))) => {
                 match self.open_record(&refreshing.issuer, &sealed) {
-                    Some(Record::Exchanged(..)) => self.reused(refreshing),
-                    Some(_) => self.repeat(&refreshing, &body),
-                    None => self.not_known(at, &refreshing, unreadable()),
+                    Some(Record::Exchanged(..)) => self.reused(&refreshing),
+                    Some(_) => Ok(self.repeat(&refreshing, &body)),
+                    None => Ok(self.not_known(at, &refreshing, unreadable())),
                 }
             }
-            other => self.not_known(at, &refreshing, other),
+            other => Ok(self.not_known(at, &refreshing, other)),
         }
     }
 
@@ -170,14 +172,14 @@ impl OAuthProxy {
         match reply {
             StoreReply::Stored(_) => {
                 self.used.forget_unsaved(&refreshing.digest);
-                self.repeat(&refreshing, &body)
+                Ok(self.repeat(&refreshing, &body))
             }
             // The exchange took so long that another server may have claimed the token.
             StoreReply::Conflict => {
                 self.used.forget_unsaved(&refreshing.digest);
-                self.busy(&refreshing)
+                Ok(self.busy(&refreshing))
             }
-            other => self.not_known(at, &refreshing, other),
+            other => Ok(self.not_known(at, &refreshing, other)),
         }
     }
 
@@ -192,18 +194,16 @@ impl OAuthProxy {
     /// Revokes a grant at all servers. Afterwards comes what follows.
     pub(super) fn revoke_grant(&mut self, grant: &str, afterwards: Afterwards) -> Outcome {
         self.used.revoke(grant);
-        match (self.has_store, afterwards) {
-            (true, afterwards) => ask(
-                StoreOperation::Put {
-                    key: grant_key(grant),
-                    value: b"1".into(),
-                    ttl: Duration::from_secs(REFRESH_LIFE + CLOCK_DIFFERENCE),
-                    expect: Expect::Any,
-                },
-                Waits::Afterwards(afterwards),
-            ),
-            (false, afterwards) => self.go_on(afterwards),
+        if !self.has_store {
+            return self.go_on(afterwards);
         }
+        let put = StoreOperation::Put {
+            key: grant_key(grant),
+            value: b"1".into(),
+            ttl: Duration::from_secs(REFRESH_LIFE + CLOCK_DIFFERENCE),
+            expect: Expect::Any,
+        };
+        ask(put, Waits::Afterwards(afterwards))
     }
 
     /// Takes the reply about something after which a request ends.
@@ -268,15 +268,15 @@ impl OAuthProxy {
         }
     }
 
-    fn reused(&mut self, refreshing: Refreshing) -> Outcome {
+    fn reused(&mut self, refreshing: &Refreshing) -> Outcome {
         let error = OAuthError::new("invalid_grant", "the refresh token was used before");
         let afterwards = Afterwards::Refused(Box::new(error), Some(refreshing.digest));
         self.revoke_grant(&refreshing.token.grant.id, afterwards)
     }
 
-    fn repeat(&mut self, refreshing: &Refreshing, body: &Value) -> Outcome {
+    fn repeat(&mut self, refreshing: &Refreshing, body: &Value) -> Response {
         self.used.end_shared(&refreshing.digest);
-        Ok(Response::json(StatusCode::OK, body))
+        Response::json(StatusCode::OK, body)
     }
 
     fn end_shared(&mut self, refreshing: &Refreshing, error: OAuthError) -> Outcome {
@@ -285,15 +285,15 @@ impl OAuthProxy {
     }
 
     /// Returns the answer while another server exchanges the token.
-    fn busy(&mut self, refreshing: &Refreshing) -> Outcome {
+    fn busy(&mut self, refreshing: &Refreshing) -> Response {
         self.used.end_shared(&refreshing.digest);
-        Ok(Response::unavailable("the refresh token is being exchanged by another request"))
+        Response::unavailable("the refresh token is being exchanged by another request")
     }
 
     /// Returns the answer if the store does not say whether the token may be exchanged.
-    fn not_known(&mut self, at: &Moment, refreshing: &Refreshing, reply: StoreReply) -> Outcome {
+    fn not_known(&mut self, at: &Moment, refreshing: &Refreshing, reply: StoreReply) -> Response {
         self.used.end_shared(&refreshing.digest);
-        Ok(self.unavailable(at, reply))
+        self.unavailable(at, reply)
     }
 
     fn unavailable(&mut self, at: &Moment, reply: StoreReply) -> Response {
