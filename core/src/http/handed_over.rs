@@ -11,11 +11,11 @@ use http::{HeaderMap, StatusCode};
 use rustc_hash::FxHashMap;
 
 use super::{
-    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
-    PeerId, PeerSession, Reader,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part, PeerId,
+    PeerSession, Reader,
     logging::Reason,
     process_message::{ProcessMessage, Sender},
-    reply,
+    reply::{self, Accepts},
     requests::HttpRequest,
     session,
     shared_exchange::{SharedPart, SharedRequest},

@@ -16,11 +16,13 @@ mod content;
 mod delivery;
 mod ended_sessions;
 mod events;
+mod exchange;
 mod expiry;
 mod followed;
 mod forwarded;
 mod guard;
 mod handed_over;
+mod io;
 mod lifted;
 mod logging;
 mod opening;
@@ -49,12 +51,10 @@ mod worker_metrics;
 
 use std::{
     collections::VecDeque,
-    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use http::HeaderMap;
 use rustc_hash::FxHashMap;
 
 #[cfg(feature = "auth")]
@@ -64,8 +64,10 @@ pub(crate) use self::authorization::Unauthenticated;
 pub use self::config::{EndpointConfig, SessionMode};
 pub use self::forwarded::Peer;
 pub use self::guard::{Arrival, Cors, GuardConfig};
+pub use self::io::{EndpointInput, EndpointOutput};
 pub use self::part::Part;
 pub use self::reader::Reader;
+pub use self::refusal::Refused;
 pub use self::stored::StoreTicket;
 pub use self::worker_metrics::{WorkersReply, WorkersRequest};
 pub use self::{
@@ -73,139 +75,33 @@ pub use self::{
     admitted::{AdmittedHead, AdmittedRequest},
 };
 use self::{
-    expiry::Expiry, followed::FollowedStreams, handed_over::HandedOver, opening::AbsentSessions,
-    reply::Accepts, session_values::StoredValues, sessions::Sessions, stored::Stored,
-    unreadable::Unreadable, unsent::Unsent, worker_metrics::Collections,
+    exchange::{Exchange, ExchangeOwner},
+    expiry::Expiry,
+    followed::FollowedStreams,
+    handed_over::HandedOver,
+    opening::AbsentSessions,
+    session_values::StoredValues,
+    sessions::Sessions,
+    stored::Stored,
+    unreadable::Unreadable,
+    unsent::Unsent,
+    worker_metrics::Collections,
 };
 pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
     engine::{
-        CallEvent, CallId, Computation, Computed, Delivery, Effect, Engine, HandlerEvent,
-        HostReply, Load, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW, Ticket, changed_config,
-        session_config,
+        CallEvent, Delivery, Engine, Load, PeerId, PeerSession, Pump, RunId, Start, TOO_SLOW,
+        changed_config, session_config,
     },
     error::Fault,
-    framing::TooLong,
     metrics::Metrics,
-    protocol::{Frame, Id, Principal},
     router::Components,
     session::{
         InboundKey,
         asking::Answers,
-        server::{self as session, HttpFacts, ListKind, OutgoingFrame, SessionConfig},
+        server::{self as session, HttpFacts, OutgoingFrame, SessionConfig},
     },
-    store::{StoreOperation, StoreReply},
 };
-
-/// An input of the endpoint.
-#[derive(Debug)]
-pub enum EndpointInput<'a> {
-    /// An HTTP request came, whole, and passed the [`Admission`].
-    Request(ExchangeId, Box<AdmittedRequest<'a>>),
-    /// The peer left before the answer was complete.
-    Disconnected(ExchangeId),
-    /// With `true`, this reader leaves too much unread: it is sent only what it waits for, without progress and log messages.
-    Lagging(Reader, bool),
-    /// This reader leaves so many changes unread that its subscriptions end.
-    CutSubscriptions(Reader),
-    /// A message connection was opened, by this principal and from this address if they are known.
-    Opened(ConnectionId, Option<Arc<Principal>>, Option<IpAddr>),
-    /// The access token with which a message connection was opened expires at this time.
-    ExpiresAt(ConnectionId, Instant),
-    /// One frame came on a message connection.
-    Message(ConnectionId, Frame<'a>),
-    /// A frame was discarded because of its length.
-    TooLong(ConnectionId, TooLong<'a>),
-    ConnectionClosed(ConnectionId),
-    /// The peer of a message connection says nothing more: what is in flight is still answered.
-    EndOfInput(ConnectionId),
-    /// A report of a running handler.
-    Handler(RunId, HandlerEvent),
-    /// The values of the session as a handler leaves them, a JSON object: they are stored when its end is reported, which follows.
-    LeftValues(RunId, &'a str),
-    /// The host's reply to a request.
-    Host(Ticket, HostReply),
-    /// The result of [`EndpointOutput::Compute`].
-    Computed(Box<Computed>),
-    /// The page with this id, to which a user was sent, is done.
-    PageDone(&'a str),
-    /// Closes the stream of this call, so that the client reconnects for the answer: after this time, if given.
-    CloseStream(RunId, Option<Duration>),
-    /// Another process that serves this address has published this message.
-    Published(&'a [u8]),
-    /// Messages of other processes may have been lost.
-    MessagesLost,
-    /// This number of messages came in the store that can't be opened.
-    MessagesUnreadable(u64),
-    /// The reply to an [`EndpointOutput::Store`].
-    Stored(StoreTicket, StoreReply),
-    /// The reply to an [`EndpointOutput::Workers`], or a report about the other processes.
-    Workers(WorkersReply),
-    /// Replaces the components that the server registers; the lists are those that differ.
-    Components(Arc<Components>, Vec<ListKind>),
-    /// The resource with this URI has changed.
-    Updated(&'a str),
-    /// The time of the deadline has come.
-    Tick,
-    /// Ends the streams of changes: subscriptions end with their result. Everything else continues.
-    EndStreams,
-    /// Rejects new requests and ends subscriptions with their result; pending calls continue.
-    ShutDown,
-    /// Cancels all calls.
-    Closed,
-}
-
-/// An output of the endpoint.
-#[derive(Debug)]
-pub enum EndpointOutput {
-    Exchange(ExchangeId, Part),
-    /// A frame for a message connection, or its end.
-    Connection(ConnectionId, Part),
-    /// The end of a message connection whose access token has expired.
-    Expired(ConnectionId),
-    /// A message to all other processes that serve this address, each of which takes it as [`EndpointInput::Published`].
-    Publish(Vec<u8>),
-    /// An operation on the store, to be carried out in this order and answered with [`EndpointInput::Stored`].
-    Store(StoreTicket, StoreOperation),
-    /// A request about the processes that serve this address, to be carried out in this order, and with the messages to them.
-    Workers(WorkersRequest),
-    /// Bytes of a stream, or one frame, that report a change. They need not be sent while equal bytes wait to be written.
-    Change(Reader, Vec<u8>),
-    Effect(Effect),
-    /// Run this computation outside every lock, and answer with [`EndpointInput::Computed`].
-    Compute(Box<Computation>),
-}
-
-/// The reason why an HTTP request is refused before it reaches a session.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Refused {
-    /// The body is longer than the limit.
-    BodyTooLarge,
-    /// The body did not come in time.
-    BodyTooSlow,
-    /// The body could not be read.
-    BodyBroken,
-    /// So many bytes of unfinished requests are held that this one can't be received.
-    TooMuchInput,
-    /// The authentication failed with an internal error.
-    Unidentified,
-    /// The server does not know its own URL, which access tokens are for.
-    UnknownUrl,
-    /// The request has no credentials.
-    NoCredentials,
-    /// The credentials are unreadable, or come more than once; the text says which.
-    InvalidRequest(String),
-    /// The credentials are missing, or no longer or not valid here; the text says why.
-    InvalidToken(String),
-    /// The proof that the sender has the key of its token is missing or wrong; the text says why.
-    InvalidProof(String),
-    /// The proof that the sender has the key of its token needs this nonce.
-    NeedsNonce(String),
-    /// Something that the authentication needs does not answer.
-    AuthUnavailable,
-    /// The credentials are valid and do not allow this: these scopes are needed.
-    InsufficientScope { scopes: Vec<String>, message: String },
-}
 
 /// The state machine of an endpoint.
 #[derive(Debug)]
@@ -236,44 +132,6 @@ pub struct Endpoint {
     followed: FollowedStreams,
     handed_over: HandedOver,
     collections: Collections,
-}
-
-/// An HTTP request that waits for the rest of its answer.
-#[derive(Debug)]
-struct Exchange {
-    owner: ExchangeOwner,
-    accepts: Accepts,
-    is_streaming: bool,
-    /// The time of the last write, or of the beginning.
-    quiet_since: Instant,
-    /// The time at which the access token of the request expires.
-    expires: Option<Instant>,
-    /// CORS headers of the response.
-    cors: Option<Box<HeaderMap>>,
-    /// The id of the request in its body.
-    request_id: Option<Id>,
-    /// `true` if its reader leaves too much unread.
-    is_lagging: bool,
-    /// The URL of the document about this resource.
-    metadata: Option<Box<str>>,
-}
-
-#[derive(Debug)]
-enum ExchangeOwner {
-    /// A stateless request: it is a peer of its own.
-    Modern(Box<PeerSession>),
-    /// A stream of a session.
-    Stream { session: u64, stream: u64 },
-    /// A session of 2024-11-05, all of whose messages it carries.
-    LegacySse { session: u64 },
-    /// A stream of a session that began in another process.
-    Followed,
-    /// A request that another process handles.
-    HandedOver,
-    /// A request for metrics that waits for the numbers of other processes.
-    Metrics,
-    /// The call of a route's handler.
-    Route(CallId),
 }
 
 impl Endpoint {

@@ -1,9 +1,9 @@
-//! The answers to requests that are refused.
+//! Requests that are refused before they reach a session, and the answers to them.
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
-    Part, Refused,
+    Part,
     admission::Admission,
     challenge::{self, Demands},
     guard::GuardRefusal,
@@ -12,6 +12,37 @@ use super::{
     requests::RETRY_AFTER,
 };
 use crate::{error::option_name, protocol::json::ObjectWriter};
+
+/// The reason why an HTTP request is refused before it reaches a session.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refused {
+    /// The body is longer than the limit.
+    BodyTooLarge,
+    /// The body did not come in time.
+    BodyTooSlow,
+    /// The body could not be read.
+    BodyBroken,
+    /// So many bytes of unfinished requests are held that this one can't be received.
+    TooMuchInput,
+    /// The authentication failed with an internal error.
+    Unidentified,
+    /// The server does not know its own URL, which access tokens are for.
+    UnknownUrl,
+    /// The request has no credentials.
+    NoCredentials,
+    /// The credentials are unreadable, or come more than once; the text says which.
+    InvalidRequest(String),
+    /// The credentials are missing, or no longer or not valid here; the text says why.
+    InvalidToken(String),
+    /// The proof that the sender has the key of its token is missing or wrong; the text says why.
+    InvalidProof(String),
+    /// The proof that the sender has the key of its token needs this nonce.
+    NeedsNonce(String),
+    /// Something that the authentication needs does not answer.
+    AuthUnavailable,
+    /// The credentials are valid and do not allow this: these scopes are needed.
+    InsufficientScope { scopes: Vec<String>, message: String },
+}
 
 impl Admission {
     /// Returns the answer to a refused request with these headers. `cors` are the CORS headers of the answer.

@@ -5,13 +5,14 @@ use std::{sync::Arc, time::Instant};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 
 use super::{
-    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part,
-    PeerId, PeerSession, Pump, SessionMode,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, HttpFacts, Part, PeerId,
+    PeerSession, Pump, SessionMode,
     admitted::{AdmittedRequest, RequestHead},
     content::Content,
     logging::Reason,
     opening::Found,
-    reply, session,
+    reply::{self, Accepts},
+    session,
 };
 use crate::{
     error::{Fault, FaultKind, option_name},

@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Accepts, Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
+    Endpoint, EndpointOutput, Exchange, ExchangeId, ExchangeOwner, Part,
     logging::Reason,
     probes,
     process_message::{ProcessMessage, Sender},
+    reply::Accepts,
     requests::HttpRequest,
     streams::exchange,
 };
