@@ -69,7 +69,10 @@ pub use crate::{
         TestMode, Ticket,
     },
     log_events::{Declaration, EventKind, LogEvent},
-    metrics::{Bucket, CallLabels, Metric, Metrics, Outcome, Sample, SampleValue},
+    metrics::{
+        Bucket, CallLabels, GoneProcesses, KeptNumbers, Metric, Metrics, Outcome, ProcessNumbers,
+        Sample, SampleValue,
+    },
     protocol::messages::{TraceContext, TraceIds},
     router::{
         AnyRegistry, Component, ComponentOptions, List, Middleware, MiddlewareFrame, Page,
@@ -80,7 +83,9 @@ pub use crate::{
     session::{
         asking::{AnotherQuestion, Answers, Journal},
         client::{Change, NegotiatedProtocol},
-        server::{CallContext, CallTrace, ClientIdentity, HttpFacts, ListKind, Progress},
+        server::{
+            CallContext, CallTrace, ClientIdentity, HttpFacts, ListKind, Progress, SessionValues,
+        },
     },
 };
 pub use crate::{

@@ -94,6 +94,9 @@ use self::{
 /// Types of hidden items.
 #[doc(hidden)]
 pub use self::{handler::Erased, registry::Registered, state::States};
+#[cfg(feature = "auth")]
+#[doc(hidden)]
+pub use crate::auth::fetch::{FetchError, FetchResponse};
 pub use crate::metrics::{Bucket, Metric, Sample, SampleValue};
 #[cfg(feature = "redis")]
 pub use crate::stores::RedisStore;
@@ -108,6 +111,12 @@ use crate::{
 pub use crate::{
     http::{Cors, SessionMode},
     transport::{http::server::AnswerBody, listen::Listening},
+};
+/// Types of the trait that the stores of this crate have, which programs need not name.
+#[doc(hidden)]
+pub use crate::{
+    replier::{GivenUp, Replier},
+    store::{StoreEngine, StoreOperation, StoreReply},
 };
 pub use crate::{router::List, schema::SchemaProfile, transport::Transport};
 pub use crate::{

@@ -276,8 +276,8 @@ impl OAuthProxy {
             Waits::Grant(refreshing) => self.take_grant(at, *refreshing, reply),
             Waits::Claim(refreshing) => self.take_claim(at, *refreshing, reply),
             Waits::Record(refreshing) => self.take_record(at, *refreshing, reply),
-            Waits::Next(it) => self.take_next(at, *it, reply),
-            Waits::Saved(it) => self.take_saved(at, *it, reply),
+            Waits::Next(next) => self.take_next(at, *next, reply),
+            Waits::Saved(saved) => Ok(self.take_saved(at, *saved, reply)),
             Waits::Afterwards(afterwards) => self.take_afterwards(at, afterwards, reply),
             _ => Ok(Response::empty(StatusCode::INTERNAL_SERVER_ERROR)),
         };

@@ -168,18 +168,18 @@ impl OAuthProxy {
         at: &Moment,
         (refreshing, body): (Refreshing, Value),
         reply: StoreReply,
-    ) -> Outcome {
+    ) -> Response {
         match reply {
             StoreReply::Stored(_) => {
                 self.used.forget_unsaved(&refreshing.digest);
-                Ok(self.repeat(&refreshing, &body))
+                self.repeat(&refreshing, &body)
             }
             // The exchange took so long that another server may have claimed the token.
             StoreReply::Conflict => {
                 self.used.forget_unsaved(&refreshing.digest);
-                Ok(self.busy(&refreshing))
+                self.busy(&refreshing)
             }
-            other => Ok(self.not_known(at, &refreshing, other)),
+            other => self.not_known(at, &refreshing, other),
         }
     }
 
