@@ -30,6 +30,8 @@ pub(crate) struct Sealing {
     keys: KeyRing,
     start: Start,
     made: u64,
+    /// A number that other processes, and earlier ones, do not have.
+    process: u64,
 }
 
 impl Sealing {
@@ -41,7 +43,10 @@ impl Sealing {
             [] => KeyRing::new([own]),
             keys => KeyRing::new(keys),
         };
-        Self { keys: keys.of_server(server), start: *start, made: 0 }
+        let mut process = [0; 8];
+        process.copy_from_slice(&derive(&start.seed, "process", 0)[..8]);
+        let process = u64::from_le_bytes(process);
+        Self { keys: keys.of_server(server), start: *start, made: 0, process }
     }
 
     /// Replaces the keys of the user. The first seals from now on, and all of them open.
@@ -89,9 +94,7 @@ impl Sealing {
 
     /// Returns a number that other processes, and earlier ones, do not have.
     pub(crate) fn process(&self) -> u64 {
-        let mut number = [0; 8];
-        number.copy_from_slice(&derive(&self.start.seed, "process", 0)[..8]);
-        u64::from_le_bytes(number)
+        self.process
     }
 
     /// Returns a unique name that can't be guessed, and that begins with the number of this process.

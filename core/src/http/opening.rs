@@ -85,13 +85,14 @@ impl Endpoint {
         }
         let lists = self.engine.declared_lists();
         let missed = self.absent.missed(&lists, &sealed);
-        let first_question = self.sessions.fresh_number();
+        let first_number = self.sessions.fresh_number();
         let SealedSession { wire, client, .. } = sealed;
         let config = Arc::clone(&self.session);
-        let mut machine = ServerSession::restored(config, wire, client, lists, first_question);
+        let mut machine = ServerSession::restored(config, wire, client, lists, first_number);
         self.track_changes(&mut machine);
         let id = SessionId { text, is_whole: true };
-        let session = self.sessions.restore(now, id, machine, &request.facts, missed);
+        let session =
+            self.sessions.restore(now, id, machine, &request.facts, (first_number, missed));
         let number = session.number;
         let id = Arc::clone(&session.id);
         self.sessions.put(session);

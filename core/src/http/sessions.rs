@@ -244,19 +244,19 @@ impl Sessions {
         })
     }
 
-    /// Creates a session that is restored from its id; `missed` are the lists that may have changed in the meantime.
+    /// Creates a session that is restored from its id, with a number of its first stream that is new; `missed` are the lists that may
+    /// have changed in the meantime.
     pub(super) fn restore(
         &mut self,
         now: Instant,
         id: SessionId,
         machine: ServerSession,
         facts: &HttpFacts,
-        missed: Vec<ListKind>,
+        (first_number, missed): (u64, Vec<ListKind>),
     ) -> Box<Session> {
-        // The ids of events that were sent before must not be used again.
-        let next_stream = self.fresh_number();
         let session = self.create(now, id, machine, facts);
-        Box::new(Session { is_restored: true, missed, next_stream, ..*session })
+        // The ids of events that were sent before must not be used again.
+        Box::new(Session { is_restored: true, missed, next_stream: first_number, ..*session })
     }
 
     /// Returns an id that can't be guessed, for a session that exists in this process only.
