@@ -364,7 +364,8 @@ def decision(page: str) -> bytes:
     body = urlencode({"request": sealed, "decision": "allow"})
     url = urlsplit(page)
     return (
-        f"POST /mcp/oauth/consent HTTP/1.1\r\nHost: {url.netloc}\r\nOrigin: {url.scheme}://{url.netloc}\r\nCookie: {cookie}\r\n"
+        f"POST /mcp/oauth/consent HTTP/1.1\r\nHost: {url.netloc}\r\nCookie: {cookie}\r\n"
+        f"Origin: {url.scheme}://{url.netloc}\r\n"
         f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     ).encode()
 

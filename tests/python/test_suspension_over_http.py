@@ -127,11 +127,8 @@ def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
         assert finish(two, "order", state) == "Ada likes red"
 
 
-@pytest.mark.parametrize("has_folder", [True, False])
-def test_workers_that_can_not_reach_each_other_are_warned_about(has_folder: bool) -> None:
+def test_workers_that_reach_each_other_are_not_warned_about() -> None:
     source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
-    if not has_folder:
-        source = "import os, tempfile; tempfile.mkdtemp = lambda **_: os.mkdir('/proc/none'); " + source
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=env) as program:
         assert program.stderr is not None
@@ -143,4 +140,4 @@ def test_workers_that_can_not_reach_each_other_are_warned_about(has_folder: bool
         program.terminate()
         program.stderr.read()
     assert "serves with 2 workers" in told
-    assert ("the workers can't reach each other" in told) != has_folder
+    assert "can't reach" not in told

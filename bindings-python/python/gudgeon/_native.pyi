@@ -129,10 +129,10 @@ class Call:
         Runs a `def` handler behind middleware on a thread of the pool, in this `contextvars.Context`; `resolve(reply,
         error)` is called from there.
         """
-    @property
-    def session(self, /) -> dict:
+    def session(self, /) -> tuple[dict, list[tuple[str, bytes | None]]]:
         """
-        A dictionary with the lifetime of the session.
+        Returns a dictionary with the lifetime of the session, and its changes in the store since the last call: names with values as
+        JSON, and with None the names that were removed.
         """
     @property
     def session_id(self, /) -> str | None:
@@ -754,7 +754,8 @@ class Server:
         Mounts the server at a place, which a client with these options, JSON, reaches. `around(raw, call)` is an async function
         that runs middleware around its calls; `ask(question)` answers what the client asks the program, on any thread.
         """
-    def new_group(self, /) -> Path:
+    @staticmethod
+    def new_group() -> Path:
         """
         Creates a folder for the processes that are forked from this one. Raises `ValueError` if none can be made.
         """

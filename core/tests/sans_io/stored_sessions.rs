@@ -765,5 +765,6 @@ fn messages_that_cannot_be_opened_are_announced_together() {
     server.advance(Duration::from_secs(600));
     assert_eq!(announced(&server), 2);
     server.handle(EndpointInput::MessagesUnreadable(2));
+    store_everything(&mut server);
     assert_eq!((announced(&server), logged(&server).last()), (3, Some(&json!(2))));
 }

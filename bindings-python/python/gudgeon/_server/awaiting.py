@@ -7,6 +7,8 @@ from typing import Any
 
 # The seconds after which the native half has refused the request.
 TIME = 15
+# The seconds for which a server may have no event loop yet.
+STARTING = 2
 
 
 class Awaiting:
@@ -49,8 +51,12 @@ class Awaiting:
             RuntimeError: The server runs no event loop.
         """
         import asyncio
+        import time
 
-        loop = self._running_loop()
+        until = time.monotonic() + STARTING
+        # A server that starts may be asked for this before its loop runs.
+        while (loop := self._running_loop()) is None and time.monotonic() < until:
+            time.sleep(0.02)
         if loop is None:
             run.close()
             raise RuntimeError("the server runs no event loop")

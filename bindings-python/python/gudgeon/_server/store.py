@@ -78,7 +78,12 @@ class StoreCalls:
 
     def subscribe(self, number: int, topics: list[str], feed: StoreFeed) -> None:
         """Begins to give `feed` what the store's `subscribe` yields, until that ends or `unsubscribe` is called."""
-        cancel = self._awaiting.begin(self._receive(topics, feed))
+        try:
+            cancel = self._awaiting.begin(self._receive(topics, feed))
+        except RuntimeError as error:
+            if feed.close():
+                report("store: its messages can't be received", error)
+            return
         with self._lock:
             is_over = number in self._subscriptions
             if not is_over:
