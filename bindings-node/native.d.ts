@@ -500,8 +500,8 @@ export declare class NativeWorkQueue {
   requestEvent(slot: number, stage: string, method: string, named: string | undefined | null, text: string | undefined | null, milliseconds: number): string
   /** Begins to use the values of the session of a call; null if the call has ended. Fails if the store does not answer. */
   useSession(slot: number): SessionUse | null
-  /** Notes the values of the session as the handler of a call leaves them, a JSON object, for the store. */
-  leftSession(slot: number, values: string): void
+  /** Notes the values of the session as the handler of a call leaves them, a JSON object, for the store; null if they have no JSON. */
+  leftSession(slot: number, values?: string | undefined | null): void
   /** Returns the answer to a question that came with the call, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
@@ -639,6 +639,8 @@ export interface SessionUse {
    * undefined.
    */
   changes?: string
+  /** True if all values of before are to be removed first. */
+  replaces: boolean
   /** The sessions that have ended, among those named in contexts. */
   ended: Array<number>
 }

@@ -35,6 +35,8 @@ pub struct SessionUse {
     /// Their changes in the store since the last use, as JSON: `[name, value]`, or `[name]` if it was removed. Without a store
     /// undefined.
     pub changes: Option<String>,
+    /// True if all values of before are to be removed first.
+    pub replaces: bool,
     /// The sessions that have ended, among those named in contexts.
     pub ended: Vec<u32>,
 }
@@ -170,14 +172,14 @@ impl NativeWorkQueue {
         };
         let new = || self.shared.number_session();
         let mut sessions = lock(&self.shared.sessions);
-        let changes = match context.session_values.as_deref() {
+        let (changes, replaces) = match context.session_values.as_deref() {
             None => {
                 context.client.keep_values();
-                None
+                (None, false)
             }
             Some(Ok(stored)) => {
-                let (_, changes) = sessions.with_values(&context.client, stored, new);
-                Some(changes_json(&changes))
+                let (_, update) = sessions.with_values(&context.client, stored, new);
+                (Some(changes_json(&update.changes)), update.replaces)
             }
             Some(Err(reason)) => {
                 return Err(napi::Error::from_reason(format!(
@@ -185,14 +187,20 @@ impl NativeWorkQueue {
                 )));
             }
         };
-        Ok(Some(SessionUse { changes, ended: sessions.take_ended() }))
+        Ok(Some(SessionUse { changes, replaces, ended: sessions.take_ended() }))
     }
 
-    /// Notes the values of the session as the handler of a call leaves them, a JSON object, for the store.
+    /// Notes the values of the session as the handler of a call leaves them, a JSON object, for the store; null if they have no JSON.
     #[napi(catch_unwind)]
-    pub fn left_session(&self, slot: f64, values: String) {
+    pub fn left_session(&self, slot: f64, values: Option<String>) {
+        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
+        let Some(context) = context else { return };
+        let mut sessions = lock(&self.shared.sessions);
+        let Some(values) = values else { return sessions.spoil(&context.client) };
+        let left = sessions.changes_of(&context.client, &values);
+        drop(sessions);
         self.on_behalf_of(slot, |endpoint, run| {
-            endpoint.left_values(run, &values);
+            endpoint.left_values(run, left);
             Work::default()
         });
     }

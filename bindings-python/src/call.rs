@@ -40,8 +40,8 @@ use crate::{
     stream::{DeferredCall, Stream, lock},
 };
 
-/// The values of a session, and their changes as JSON.
-type SessionDict<'py> = (Bound<'py, PyDict>, Vec<(String, Option<Bound<'py, PyBytes>>)>);
+/// The values of a session, whether they are replaced, and their changes as JSON.
+type SessionDict<'py> = (Bound<'py, PyDict>, bool, Vec<(String, Option<Bound<'py, PyBytes>>)>);
 
 /// The context of one call.
 #[pyclass(frozen)]
@@ -340,8 +340,8 @@ impl Call {
         self.run.look(CallContext::has_session)
     }
 
-    /// Returns a dictionary with the lifetime of the session, and its changes in the store since the last call: names with values as
-    /// JSON, and with None the names that were removed.
+    /// Returns a dictionary with the lifetime of the session, whether its values are to be removed, and its changes in the store since the
+    /// last call: names with values as JSON, and with None the names that were removed.
     fn session<'py>(&self, py: Python<'py>) -> PyResult<SessionDict<'py>> {
         let read = |context: &CallContext| {
             (Arc::clone(&context.client), context.session_values.as_deref().cloned())
@@ -350,16 +350,16 @@ impl Call {
         let fresh = PyDict::new(py);
         let new = || fresh.clone().unbind();
         let mut sessions = lock(&self.stream.sessions);
-        let (values, changes) = match stored {
+        let (values, replaces, changes) = match stored {
             None => {
                 client.keep_values();
-                (sessions.entry(&client, new).clone_ref(py), Vec::new())
+                (sessions.entry(&client, new).clone_ref(py), false, Vec::new())
             }
             Some(Ok(stored)) => {
-                let (values, changes) = sessions.with_values(&client, &stored, new);
+                let (values, update) = sessions.with_values(&client, &stored, new);
                 let values = values.clone_ref(py);
                 self.run.session.get_or_init(|| values.clone_ref(py));
-                (values, changes)
+                (values, update.replaces, update.changes)
             }
             Some(Err(reason)) => {
                 let text = format!("ctx.session can't be read: {reason}");
@@ -372,7 +372,7 @@ impl Call {
         drop(ended);
         let bytes = |value: Raw| PyBytes::new(py, value.get().as_bytes());
         let changes = changes.into_iter().map(|(name, value)| (name, value.map(bytes))).collect();
-        Ok((values.into_bound(py), changes))
+        Ok((values.into_bound(py), replaces, changes))
     }
 
     /// The session id; HTTP only.

@@ -437,8 +437,23 @@ impl Stream {
             let json = calling::call(hooks::hooks(py)?.session_json.bind(py), (values,))?;
             json.extract::<String>()
         };
-        match json() {
-            Ok(values) => self.server.left_values(run.id, &values),
+        let client = run.look(|context| Arc::clone(&context.client));
+        let json = json();
+        let left = {
+            let mut sessions = lock(&self.sessions);
+            match &json {
+                Ok(values) => Some(sessions.changes_of(&client, values)),
+                Err(_) => {
+                    sessions.spoil(&client);
+                    None
+                }
+            }
+        };
+        if let Some(left) = left {
+            self.server.left_values(run.id, left);
+        }
+        match json {
+            Ok(_) => (),
             Err(error) if outcome.result.is_ok() => {
                 return convert::outcome(py, Err(error), &run.handler.expose);
             }

@@ -81,6 +81,21 @@ test("values that are changed in place are stored, integers of any size too, and
   assert.equal(text(await call(1, "names")), "[]");
 });
 
+test("a name that is removed at one server is gone at all", async () => {
+  const call = await opened();
+  await call(0, "add");
+  await call(1, "forget");
+  for (const server of [0, 1, 0]) assert.equal(text(await call(server, "names")), "[]");
+});
+
+test("a value that has no JSON concerns its call only", async () => {
+  const call = await opened();
+  await call(0, "count");
+  assert.ok((await call(0, "keep")).isError);
+  assert.equal(text(await call(0, "names")), '["count"]');
+  assert.equal(text(await call(0, "count")), "2");
+});
+
 test("what a handler that fails has changed is stored", async () => {
   const call = await opened();
   assert.ok((await call(0, "fail")).isError);

@@ -1,6 +1,7 @@
 """The values of `ctx.session` in a store."""
 
 import asyncio
+import itertools
 import json
 import logging
 import re
@@ -69,13 +70,14 @@ class Session:
 
     def __init__(self, urls: list[str]) -> None:
         self.urls, self.headers = urls, HEADERS
+        self.ids = itertools.count()
         client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
         answer, headers = self._post(0, "initialize", client)
         assert "result" in answer
         self.headers = {**HEADERS, "mcp-session-id": headers["mcp-session-id"]}
 
     def _post(self, server: int, method: str, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        body = json.dumps({"jsonrpc": "2.0", "id": next(self.ids), "method": method, "params": params}).encode()
         request = urllib.request.Request(self.urls[server], body, self.headers)
         with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response), response.headers
@@ -109,6 +111,31 @@ async def test_values_that_are_changed_in_place_are_stored_and_removed_ones_are_
         assert [await session.call(server, "add") for server in (0, 1)] == [("1", False), ("2", False)]
         await session.call(0, "forget")
         assert await session.call(1, "names") == ("[]", False)
+
+
+async def test_a_name_that_is_removed_at_one_server_is_gone_at_all(tmp_path: Path) -> None:
+    async with two_servers(tmp_path) as urls:
+        session = await asyncio.to_thread(Session, urls)
+        await session.call(0, "add")
+        await session.call(1, "forget")
+        for server in (0, 1, 0):
+            assert await session.call(server, "names") == ("[]", False)
+
+
+async def test_calls_of_one_session_that_end_at_once_all_succeed(tmp_path: Path) -> None:
+    async with two_servers(tmp_path) as urls:
+        session = await asyncio.to_thread(Session, urls)
+        results = await asyncio.gather(*(session.call(number % 2, "count") for number in range(40)))
+        assert not any(is_error for _, is_error in results)
+
+
+async def test_a_value_that_has_no_json_concerns_its_call_only(tmp_path: Path) -> None:
+    async with two_servers(tmp_path) as urls:
+        session = await asyncio.to_thread(Session, urls)
+        await session.call(0, "count")
+        assert (await session.call(0, "keep"))[1]
+        assert await session.call(0, "names") == ('["count"]', False)
+        assert await session.call(0, "count") == ("2", False)
 
 
 async def test_values_outlive_their_server(tmp_path: Path) -> None:

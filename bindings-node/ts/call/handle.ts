@@ -88,7 +88,12 @@ export class CallHandle {
     if (this.used === undefined) return;
     const values = this.used;
     this.used = undefined;
-    this.shared.workQueue.leftSession(this.slot, toJson(Object.fromEntries(values), "ctx.session"));
+    let json: string | undefined;
+    try {
+      json = toJson(Object.fromEntries(values), "ctx.session");
+    } finally {
+      this.shared.workQueue.leftSession(this.slot, json);
+    }
   }
 
   /** Resolves when the peer has read enough of the output; likewise `log`. */

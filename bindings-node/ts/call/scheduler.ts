@@ -124,6 +124,7 @@ export class CallScheduler implements SharedByCalls {
     const values = this.sessions.get(number) ?? new Map<string, unknown>();
     this.sessions.set(number, values);
     if (use?.changes === undefined) return [values, false];
+    if (use.replaces) values.clear();
     for (const change of parseJson(use.changes) as (readonly [name: string, value?: unknown])[]) {
       if (change.length === 1) values.delete(change[0]);
       else values.set(change[0], change[1]);

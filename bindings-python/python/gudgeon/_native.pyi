@@ -129,10 +129,10 @@ class Call:
         Runs a `def` handler behind middleware on a thread of the pool, in this `contextvars.Context`; `resolve(reply,
         error)` is called from there.
         """
-    def session(self, /) -> tuple[dict, list[tuple[str, bytes | None]]]:
+    def session(self, /) -> tuple[dict, bool, list[tuple[str, bytes | None]]]:
         """
-        Returns a dictionary with the lifetime of the session, and its changes in the store since the last call: names with values as
-        JSON, and with None the names that were removed.
+        Returns a dictionary with the lifetime of the session, whether its values are to be removed, and its changes in the store since the
+        last call: names with values as JSON, and with None the names that were removed.
         """
     @property
     def session_id(self, /) -> str | None:

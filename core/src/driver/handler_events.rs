@@ -10,7 +10,7 @@ use crate::{
     router::{Failure, Reply},
     session::{
         asking::{Answers, AskId},
-        server::{Log, Progress},
+        server::{Log, Progress, ValueChanges},
     },
 };
 
@@ -26,10 +26,10 @@ impl EndpointServer {
         self.handle_event(run, HandlerEvent::Done(outcome))
     }
 
-    /// Notes the values of the session as a running handler leaves them, a JSON object. They are stored when it is done, before its
-    /// reply is sent. Does nothing where the host keeps them.
-    pub fn left_values(&self, run: RunId, values: &str) {
-        self.update(EndpointInput::LeftValues(run, values));
+    /// Notes what a running handler has changed in the values of its session, or why that can't be stored. It is stored when the
+    /// handler is done, before its reply is sent.
+    pub fn left_values(&self, run: RunId, left: Result<ValueChanges, String>) {
+        self.update(EndpointInput::LeftValues(run, left));
     }
 
     /// Reports the progress of a running handler.

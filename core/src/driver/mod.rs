@@ -53,7 +53,7 @@ pub use lock_waits::lock_waits;
 pub(crate) use native_host::{FIRST_NATIVE_ASK, NativeHost};
 pub use pipe::ReadBuffer;
 pub use sending::{Outbox, Unread};
-pub use session_table::SessionTable;
+pub use session_table::{SessionTable, ValuesUpdate};
 pub use state_keys::{STATE_KEYS, STATE_KEYS_FILE, set_state_keys};
 pub use stream_connection::StreamConnection;
 pub use task::{Boxed, boxed};

@@ -137,7 +137,7 @@ pub struct EndpointStep {
     pub(super) unlocked: Option<Box<Unlocked>>,
 }
 
-/// What is done once the lock is released.
+/// Things to do once the lock is released.
 #[derive(Debug, Default)]
 pub(super) struct Unlocked {
     /// Computations that may take long.

@@ -15,7 +15,7 @@ use crate::{
     framing::TooLong,
     protocol::{Frame, Principal},
     router::Components,
-    session::server::ListKind,
+    session::server::{ListKind, ValueChanges},
     store::{StoreOperation, StoreReply},
 };
 
@@ -43,8 +43,8 @@ pub enum EndpointInput<'a> {
     EndOfInput(ConnectionId),
     /// A report of a running handler.
     Handler(RunId, HandlerEvent),
-    /// The values of the session as a handler leaves them, a JSON object: they are stored when its end is reported, which follows.
-    LeftValues(RunId, &'a str),
+    /// What a handler has changed in the values of its session, or why that can't be stored. Its end is reported next.
+    LeftValues(RunId, Result<ValueChanges, String>),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
     /// The result of [`EndpointOutput::Compute`].

@@ -216,7 +216,7 @@ impl Endpoint {
                     self.deliver_event(now, delivery);
                 }
             }
-            EndpointInput::LeftValues(handler, values) => self.note_left_values(handler, values),
+            EndpointInput::LeftValues(handler, left) => self.note_left_values(handler, left),
             EndpointInput::Host(ticket, reply) => {
                 if let Some(delivery) = self.engine.handle_host(now, ticket, reply) {
                     self.deliver_event(now, delivery);

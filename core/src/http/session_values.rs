@@ -20,18 +20,15 @@ use super::{
 use crate::{
     engine::{Effect, HandlerEvent, Run, RunId},
     http::EndpointOutput,
-    protocol::Raw,
     router::{Failure, Reply},
-    session::server::{SessionValues, ValuesByName},
+    session::server::{SessionValues, ValueChanges},
     store::{Expect, StoreOperation, StoreReply},
 };
 
-/// The maximum size of the values of a session, with their names, in bytes of JSON.
-const MAX_BYTES: usize = 256 * 1024;
 /// The key under which is stored that handlers use `ctx.session`.
 const IN_USE: &str = "session-values";
 /// The number of attempts to store values that other processes change at the same time.
-const MAX_ATTEMPTS: u32 = 8;
+const MAX_ATTEMPTS: u32 = 50;
 /// The time for which a handler waits for values. After that, handlers do not wait until the store has replied again, because most of
 /// them need none.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,6 +48,9 @@ pub(super) struct StoredValues {
     waiting: VecDeque<(Instant, StoreTicket)>,
     /// Values that are stored at a later time.
     delayed: VecDeque<(Instant, Box<Storing>)>,
+    /// The sessions whose values are being stored, and what is to be stored after that: one change after another, so that those of one
+    /// process are no conflicts.
+    storing: FxHashMap<String, VecDeque<Box<Storing>>>,
 }
 
 /// The knowledge whether handlers of the server, in any process, use `ctx.session`.
@@ -64,12 +64,12 @@ enum InUse {
     Yes(Instant),
 }
 
-/// The values with which a handler began and, once it has ended, those that it left.
+/// The values with which a handler began and, once it has ended, what was changed.
 #[derive(Debug)]
 struct RunValues {
     session: Arc<str>,
     first: Arc<SessionValues>,
-    last: Option<Result<ValuesByName, String>>,
+    left: Option<Result<ValueChanges, String>>,
 }
 
 /// The step that waits for a reply of the store.
@@ -95,7 +95,7 @@ pub(super) struct Storing {
     key: String,
     /// The values with which the handler began.
     first: Arc<SessionValues>,
-    changes: Vec<(String, Option<Raw>)>,
+    changes: ValueChanges,
     attempts: u32,
 }
 
@@ -132,17 +132,12 @@ impl Endpoint {
         }
     }
 
-    /// Notes the values that a handler left: a JSON object. They are stored when its end is reported.
-    pub(super) fn note_left_values(&mut self, run: RunId, values: &str) {
-        let Some(run) = self.values.runs.get_mut(&run) else { return };
-        let size = values.len();
-        run.last = Some(match ValuesByName::from_json(values.as_bytes()) {
-            _ if size > MAX_BYTES => Err(format!(
-                "the values of ctx.session take {size} bytes, and {MAX_BYTES} can be stored; keep large values in a database, under a \
-                 name that the session has"
-            )),
-            read => read.map_err(|error| error.to_string()),
-        });
+    /// Notes what a handler has changed in the values of its session, or why that can't be stored. It is stored when the handler's end
+    /// is reported.
+    pub(super) fn note_left_values(&mut self, run: RunId, left: Result<ValueChanges, String>) {
+        if let Some(run) = self.values.runs.get_mut(&run) {
+            run.left = Some(left);
+        }
     }
 
     /// Stores the values that a handler left before its end is handled. Returns the event if there is nothing to store.
@@ -156,12 +151,12 @@ impl Endpoint {
             return Some(event);
         }
         let HandlerEvent::Done(outcome) = event else { return Some(event) };
-        let Some(RunValues { session, first, last: Some(last) }) = self.values.runs.remove(&run)
+        let Some(RunValues { session, first, left: Some(left) }) = self.values.runs.remove(&run)
         else {
             return Some(HandlerEvent::Done(outcome));
         };
-        let changes = match last {
-            Ok(last) => last.changes_since(&first.values),
+        let changes = match left {
+            Ok(changes) => changes,
             Err(reason) => return Some(HandlerEvent::Done(not_stored(outcome, &reason))),
         };
         let Some(key) = key(&session).filter(|_| !changes.is_empty()) else {
@@ -204,6 +199,7 @@ impl Endpoint {
                 self.store_when_known(now, storing);
             }
             (ValuesStep::Store(storing), StoreReply::Stored(_)) => {
+                self.put_next(&storing.key);
                 self.handle_end(now, storing.run, storing.outcome);
             }
             (ValuesStep::Store(storing), StoreReply::Conflict)
@@ -287,7 +283,7 @@ impl Endpoint {
         let values = values.map(Arc::new);
         if let (Ok(values), Some(session)) = (&values, session(&run)) {
             let (session, first) = (Arc::clone(session), Arc::clone(values));
-            self.values.runs.insert(run.id, RunValues { session, first, last: None });
+            self.values.runs.insert(run.id, RunValues { session, first, left: None });
         }
         run.context.session_values = Some(Box::new(values));
         self.outputs.push_back(EndpointOutput::Effect(Effect::Run(run)));
@@ -308,9 +304,26 @@ impl Endpoint {
         }
     }
 
-    /// Stores the values that a handler has changed, on top of those with which it began.
+    /// Stores the values that a handler has changed, on top of those with which it began, once others of its session are stored.
     fn put_first(&mut self, storing: Box<Storing>) {
-        self.put_values(&Arc::clone(&storing.first), storing);
+        match self.values.storing.get_mut(&storing.key) {
+            Some(waiting) => waiting.push_back(storing),
+            None => {
+                self.values.storing.insert(storing.key.clone(), VecDeque::new());
+                self.put_values(&Arc::clone(&storing.first), storing);
+            }
+        }
+    }
+
+    /// Goes on with what is to be stored next for a session.
+    fn put_next(&mut self, key: &str) {
+        let next = self.values.storing.get_mut(key).and_then(VecDeque::pop_front);
+        match next {
+            Some(next) => self.put_values(&Arc::clone(&next.first), next),
+            None => {
+                self.values.storing.remove(key);
+            }
+        }
     }
 
     /// Stores the values that a handler has changed, on top of these.
@@ -331,6 +344,7 @@ impl Endpoint {
     }
 
     fn end_without_values(&mut self, now: Instant, storing: Storing, reason: &str) {
+        self.put_next(&storing.key);
         self.handle_end(now, storing.run, not_stored(storing.outcome, reason));
     }
 
@@ -365,7 +379,7 @@ fn not_stored(outcome: Result<Reply, Failure>, reason: &str) -> Result<Reply, Fa
     outcome.and(Err(Failure::Exception {
         kind: "SessionNotStored".into(),
         message: format!(
-            "the handler has ended, but its values of ctx.session are not stored: {reason}"
+            "the handler has ended, but its values of ctx.session may not be stored: {reason}"
         ),
         traceback: String::new(),
     }))

@@ -24,14 +24,14 @@ use super::{
     error::log_data,
     optional_text::OptionalText,
     run::{Runner, lock},
-    session::Session,
+    session::{Session, Sessions},
 };
 use crate::{
     engine::RunId,
     protocol::{
         ClientCapabilities, Dialect, Id, Implementation, LoggingLevel, Principal, Raw, Revision,
     },
-    session::server::{CallContext, Progress},
+    session::server::{CallContext, Progress, ValueChanges},
 };
 
 /// The context of one call. Handlers take it as their last parameter. Clones refer to the same call.
@@ -171,9 +171,10 @@ impl Context {
         Ok(session)
     }
 
-    /// Returns the values of the session that are to be stored, as a JSON object.
-    pub(super) fn take_session(&self) -> Option<String> {
-        lock(&self.call.session).take().map(|session| session.to_json())
+    /// Returns what the handler has changed in its session, if it has used that and a store has its values.
+    pub(super) fn left_values(&self, sessions: &Sessions) -> Option<Result<ValueChanges, String>> {
+        let session = lock(&self.call.session).take()?;
+        Some(sessions.changes_of(&self.context(), &session))
     }
 
     /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.

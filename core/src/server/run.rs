@@ -374,8 +374,8 @@ impl Runner {
         let context = lock(&self.under_way).remove(&run);
         if let Some(context) = context {
             context.end();
-            if let Some(values) = context.take_session() {
-                self.connection.left_values(run, &values);
+            if let Some(left) = context.left_values(&self.sessions) {
+                self.connection.left_values(run, left);
             }
         }
         self.connection.done(run, outcome)

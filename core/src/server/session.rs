@@ -12,7 +12,7 @@ use super::{ToolError, run::lock};
 use crate::{
     driver::SessionTable,
     protocol::{exact, json},
-    session::server::CallContext,
+    session::server::{CallContext, ValueChanges},
 };
 
 /// The values of a legacy session, returned by [`Context::session`](super::Context::session). Clones share the
@@ -42,7 +42,7 @@ impl Session {
     }
 
     /// Returns all values as a JSON object.
-    pub(super) fn to_json(&self) -> String {
+    fn to_json(&self) -> String {
         let mut object = String::new();
         json::push(&mut object, &*lock(&self.values));
         object
@@ -67,9 +67,12 @@ impl Sessions {
                 return Err(ToolError::new(format!("ctx.session() can't be read: {reason}")));
             }
         };
-        let (session, changes) = table.with_values(&context.client, stored, Session::default);
+        let (session, update) = table.with_values(&context.client, stored, Session::default);
         let mut values = lock(&session.values);
-        for (name, value) in changes {
+        if update.replaces {
+            values.clear();
+        }
+        for (name, value) in update.changes {
             match value {
                 Some(value) => values.insert(name, serde_json::from_str(value.get())?),
                 None => values.remove(&name),
@@ -77,5 +80,14 @@ impl Sessions {
         }
         drop(values);
         Ok(session.clone())
+    }
+
+    /// Returns what handlers have changed in a session, or why that can't be stored.
+    pub(super) fn changes_of(
+        &self,
+        context: &CallContext,
+        session: &Session,
+    ) -> Result<ValueChanges, String> {
+        lock(&self.0).changes_of(&context.client, &session.to_json())
     }
 }

@@ -6,9 +6,11 @@ use std::{
 };
 
 use gudgeon::{
+    driver::SessionTable,
     engine::Start,
     http::{EndpointConfig, EndpointInput},
     router::Reply,
+    session::server::ValueChanges,
     store::{Expect, StoreOperation, StoreReply},
 };
 use serde_json::{Value, json};
@@ -22,6 +24,8 @@ const MOMENT: Duration = Duration::from_millis(250);
 struct Replicas {
     processes: [Visitor; 2],
     values: BTreeMap<String, (Vec<u8>, u64)>,
+    /// The values that each host has.
+    hosts: [SessionTable<()>; 2],
     version: u64,
     gets: usize,
     is_away: bool,
@@ -32,6 +36,7 @@ impl Replicas {
         let mut replicas = Self {
             processes: [process(0), process(1)],
             values: BTreeMap::new(),
+            hosts: [SessionTable::default(), SessionTable::default()],
             version: 0,
             gets: 0,
             is_away: false,
@@ -42,7 +47,7 @@ impl Replicas {
 
     /// Carries out operations and passes messages on until there are no more.
     fn settle(&mut self) {
-        for _ in 0..20 {
+        for _ in 0..200 {
             for from in 0..2 {
                 for (ticket, operation) in std::mem::take(&mut self.processes[from].stored) {
                     let reply = self.carry_out(operation);
@@ -107,7 +112,9 @@ impl Replicas {
     fn values(&self, process: usize) -> Result<Value, String> {
         let run = self.processes[process].runs.first().expect("a handler runs");
         let values = run.context.session_values.as_deref().expect("the store has the values");
-        let values = values.as_ref().map_err(ToString::to_string)?.changes_since(None);
+        let values = values.as_ref().map_err(ToString::to_string)?;
+        let mut table = SessionTable::default();
+        let values = table.with_values(&run.context.client, values, || ()).1.changes;
         let values = values.into_iter().map(|(name, value)| {
             let value: Value = serde_json::from_str(value.expect("it is new").get()).unwrap();
             (name, value)
@@ -117,10 +124,20 @@ impl Replicas {
 
     /// Ends the handler of a process, which leaves these values.
     fn finish(&mut self, process: usize, values: &Value) {
+        let left = self.left(process, &values.to_string());
         let visitor = &mut self.processes[process];
         let run = visitor.runs[0].id;
-        visitor.handle(EndpointInput::LeftValues(run, &values.to_string()));
+        visitor.handle(EndpointInput::LeftValues(run, left));
         visitor.finish(Ok(Reply::Text("done".into())));
+    }
+
+    /// Returns what the handler of a process has changed, which leaves these values.
+    fn left(&mut self, process: usize, values: &str) -> Result<ValueChanges, String> {
+        let context = &self.processes[process].runs[0].context;
+        let host = &mut self.hosts[process];
+        let Some(Ok(read)) = context.session_values.as_deref() else { panic!("it has no values") };
+        let _ = host.with_values(&context.client, read, || ());
+        host.changes_of(&context.client, values)
     }
 
     /// Has a handler of a process leave these values.
@@ -185,6 +202,44 @@ fn values_that_other_processes_change_at_the_same_time_are_kept() {
     }
     replicas.call(0, &session);
     assert_eq!(replicas.values(0), Ok(json!({"old": 5, "a": 1, "b": 2})));
+}
+
+#[test]
+fn a_name_that_another_process_removed_is_gone() {
+    let mut replicas = Replicas::new();
+    let session = replicas.open();
+    replicas.set(0, &session, &json!({"user": "ada"}));
+    replicas.set(1, &session, &json!({}));
+    replicas.call(0, &session);
+    assert_eq!(replicas.values(0), Ok(json!({})));
+    replicas.finish(0, &json!({}));
+    replicas.settle();
+    replicas.call(1, &session);
+    assert_eq!(replicas.values(1), Ok(json!({})));
+}
+
+#[test]
+fn many_handlers_of_one_session_may_end_at_once() {
+    let mut replicas = Replicas::new();
+    let session = replicas.open();
+    replicas.set(0, &session, &json!({"n": 0}));
+    let exchanges: Vec<_> = (0..40)
+        .map(|id| {
+            let exchange = replicas.processes[0].call(&session, 100 + id, "wait");
+            replicas.settle();
+            exchange
+        })
+        .collect();
+    for number in 1..=40 {
+        replicas.finish(0, &json!({"n": number}));
+    }
+    replicas.settle();
+    for exchange in exchanges {
+        let reply = replicas.processes[0].reply(exchange);
+        assert!(reply.body.contains("done"), "{reply:?}");
+    }
+    replicas.call(1, &session);
+    assert_eq!(replicas.values(1), Ok(json!({"n": 40})));
 }
 
 #[test]
@@ -295,8 +350,9 @@ fn a_handler_whose_values_are_not_stored_fails() {
     replicas.is_away = false;
     let large = replicas.set(0, &session, &json!({"a": "x".repeat(256 * 1024)}));
     let invalid = replicas.call(0, &session);
+    let left = replicas.left(0, "[]");
     let run = replicas.processes[0].runs[0].id;
-    replicas.processes[0].handle(EndpointInput::LeftValues(run, "[]"));
+    replicas.processes[0].handle(EndpointInput::LeftValues(run, left));
     replicas.processes[0].finish(Ok(Reply::Text("done".into())));
     let reports = replicas.processes[0].reports.join("\n");
     for (exchange, reason) in [

@@ -110,7 +110,9 @@ class Facts(CallContext):
                 "by ctx.principal",
             )
         values: dict[str, Any]
-        values, changes = self._call.session()
+        values, replaces, changes = self._call.session()
+        if replaces:
+            values.clear()
         if changes:
             from msgspec.json import decode
 

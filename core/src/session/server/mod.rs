@@ -42,7 +42,7 @@ pub use self::{
     io::{About, CallEvent, Input, MissingScopes, OutgoingFrame, Output, SessionConfig},
     logging::Log,
     questions::{disconnected, handler_finished},
-    session_values::{ReadValues, SessionValues},
+    session_values::{ReadValues, SessionValues, ValueChanges},
 };
 use super::pending::{InboundKey, Pending};
 use crate::{

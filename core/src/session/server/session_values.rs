@@ -6,6 +6,12 @@ use serde_json::value::RawValue;
 
 use crate::protocol::{Raw, json};
 
+/// The maximum size of the values of a session, with their names, in bytes of JSON.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Changes of values: names with their values, and without one the names that were removed.
+pub type ValueChanges = Vec<(String, Option<Raw>)>;
+
 /// The values of a session for a handler, or the reason why the store did not give them.
 pub type ReadValues = Result<Arc<SessionValues>, Arc<str>>;
 
@@ -27,24 +33,21 @@ impl SessionValues {
         let Some((text, version)) = found else { return Ok(Self::default()) };
         Ok(Self { version, values: ValuesByName::from_json(&text)? })
     }
-
-    /// Returns whether other values are newer.
-    pub(crate) fn is_before(&self, other: &Self) -> bool {
-        self.version < other.version
-    }
-
-    /// Returns the differences to older values: names with their values, and without one the names that were removed. There are none
-    /// if the others are not older.
-    pub fn changes_since(&self, older: Option<&Self>) -> Vec<(String, Option<Raw>)> {
-        match older {
-            Some(older) if !older.is_before(self) => Vec::new(),
-            Some(older) => self.values.changes_since(&older.values),
-            None => self.values.changes_since(&ValuesByName::default()),
-        }
-    }
 }
 
 impl ValuesByName {
+    /// Reads the values of a session, a JSON object. Errors with the reason why they can't be stored.
+    pub(crate) fn of_session(object: &str) -> Result<Self, String> {
+        let size = object.len();
+        if size > MAX_BYTES {
+            return Err(format!(
+                "the values of ctx.session take {size} bytes, and {MAX_BYTES} can be stored; keep large values in a database, under a \
+                 name that the session has"
+            ));
+        }
+        Self::from_json(object.as_bytes()).map_err(|error| error.to_string())
+    }
+
     pub(crate) fn from_json(object: &[u8]) -> serde_json::Result<Self> {
         let values: BTreeMap<String, Raw> = json::from_bytes(object)?;
         Ok(Self(values.into_iter().map(|(name, value)| (name, Box::from(value))).collect()))
@@ -65,7 +68,7 @@ impl ValuesByName {
     }
 
     /// Returns the differences to older values: names with their values, and without one the names that were removed.
-    pub(crate) fn changes_since(&self, older: &Self) -> Vec<(String, Option<Raw>)> {
+    pub(crate) fn changes_since(&self, older: &Self) -> ValueChanges {
         let set = self.0.iter().filter(|(name, value)| older.0.get(*name) != Some(value));
         let set = set.map(|(name, value)| (name.clone(), Some(json::raw(value.to_string()))));
         let removed = older.0.keys().filter(|name| !self.0.contains_key(*name));
