@@ -441,12 +441,11 @@ impl Stream {
         let json = json();
         let left = {
             let mut sessions = lock(&self.sessions);
-            match &json {
-                Ok(values) => Some(sessions.changes_of(&client, values)),
-                Err(_) => {
-                    sessions.spoil(&client);
-                    None
-                }
+            if let Ok(values) = &json {
+                Some(sessions.changes_of(&client, values))
+            } else {
+                sessions.spoil(&client);
+                None
             }
         };
         if let Some(left) = left {

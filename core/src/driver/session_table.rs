@@ -180,7 +180,7 @@ mod tests {
         let _ = table.with_values(&client, &values(0, "{}"), || ());
         let own = table.changes_of(&client, r#"{"user":"ada"}"#).expect("it is JSON");
         assert_eq!(texts(own), [set("user", "\"ada\"")]);
-        let (_, update) = table.with_values(&client, &values(2, "{}"), || ());
+        let ((), update) = table.with_values(&client, &values(2, "{}"), || ());
         assert_eq!(texts(update.changes), [removed("user")]);
         let own = table.changes_of(&client, "{}").expect("it is JSON");
         assert_eq!(texts(own), [], "nobody has changed anything here");
@@ -208,7 +208,7 @@ mod tests {
         let large = format!(r#"{{"a":1,"b":"{}"}}"#, "x".repeat(256 * 1024));
         let refused = table.changes_of(&client, &large).expect_err("it is too large");
         assert!(refused.contains("262144 can be stored"), "{refused}");
-        let (_, update) = table.with_values(&client, &stored, || ());
+        let ((), update) = table.with_values(&client, &stored, || ());
         assert!(update.replaces);
         assert_eq!(texts(update.changes), [set("a", "1")]);
         table.spoil(&client);

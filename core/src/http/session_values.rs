@@ -306,13 +306,11 @@ impl Endpoint {
 
     /// Stores the values that a handler has changed, on top of those with which it began, once others of its session are stored.
     fn put_first(&mut self, storing: Box<Storing>) {
-        match self.values.storing.get_mut(&storing.key) {
-            Some(waiting) => waiting.push_back(storing),
-            None => {
-                self.values.storing.insert(storing.key.clone(), VecDeque::new());
-                self.put_values(&Arc::clone(&storing.first), storing);
-            }
+        if let Some(waiting) = self.values.storing.get_mut(&storing.key) {
+            return waiting.push_back(storing);
         }
+        self.values.storing.insert(storing.key.clone(), VecDeque::new());
+        self.put_values(&Arc::clone(&storing.first), storing);
     }
 
     /// Goes on with what is to be stored next for a session.
