@@ -43,7 +43,7 @@ pub enum EndpointInput<'a> {
     EndOfInput(ConnectionId),
     /// A report of a running handler.
     Handler(RunId, HandlerEvent),
-    /// What a handler has changed in the values of its session, or why that can't be stored. Its end is reported next.
+    /// The changes that a handler made to the values of its session, or why they can't be stored. Its end is reported next.
     LeftValues(RunId, Result<ValueChanges, String>),
     /// The host's reply to a request.
     Host(Ticket, HostReply),
