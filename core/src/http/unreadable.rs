@@ -1,5 +1,5 @@
-//! Messages in the store that this server has no key for. Whoever may write there can send them without end, so their consequences
-//! are bounded: all that came within a pause count as one.
+//! Messages in the store that this server has no key for. A writer without keys can send any number of them, so the server answers all
+//! that come within a pause together.
 
 use std::time::{Duration, Instant};
 

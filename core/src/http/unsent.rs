@@ -34,7 +34,7 @@ struct Waiting {
 pub(super) struct Unstored {
     /// The readers whose output waits for it.
     pub(super) readers: Vec<ExchangeId>,
-    /// `None` if it is no event.
+    /// `None` if it is not an event.
     pub(super) event: Option<UnstoredEvent>,
     /// The time at which the output is sent without it.
     pub(super) until: Instant,

@@ -1,8 +1,9 @@
 //! Refresh tokens and revocations that servers know together, in a store.
 //!
 //! A refresh token has a record there. One server claims it for the time of an exchange, and then replaces the claim by the
-//! response. Whoever finds that gives it again for a while, as one server does, until the refresh token in it was used; after that
-//! the first one is reused, and its grant revoked. Records are sealed, because they contain tokens.
+//! response. For a while, each server answers the same refresh token with that response again, as a server without a store does. It
+//! stops once the refresh token in the response was used: the first token counts as stolen then, and its grant is revoked. Records are
+//! sealed, because they contain tokens.
 
 use std::time::Duration;
 
