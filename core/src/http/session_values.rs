@@ -48,8 +48,8 @@ pub(super) struct StoredValues {
     waiting: VecDeque<(Instant, StoreTicket)>,
     /// Values that are stored at a later time.
     delayed: VecDeque<(Instant, Box<Storing>)>,
-    /// The sessions whose values are being stored, and what is to be stored after that: one change after another, so that those of one
-    /// process are no conflicts.
+    /// The sessions whose values are being stored, and what is to be stored after that. The process stores one change after another, so
+    /// that its handlers do not conflict with each other.
     storing: FxHashMap<String, VecDeque<Box<Storing>>>,
 }
 
@@ -215,12 +215,13 @@ impl Endpoint {
                     Err(_) => self.end_without_values(now, *storing, &unreadable()),
                 }
             }
-            (
-                ValuesStep::Announce(storing)
-                | ValuesStep::Store(storing)
-                | ValuesStep::ReadAgain(storing),
-                reply,
-            ) => self.end_without_values(now, *storing, &failed(reply)),
+            (ValuesStep::Announce(storing), reply) => {
+                let outcome = not_stored(storing.outcome, &failed(reply));
+                self.handle_end(now, storing.run, outcome);
+            }
+            (ValuesStep::Store(storing) | ValuesStep::ReadAgain(storing), reply) => {
+                self.end_without_values(now, *storing, &failed(reply));
+            }
         }
     }
 
