@@ -46,8 +46,10 @@ const DONE = Promise.resolve();
 
 /** One call in the native half: what its handler reads, sends and asks. */
 export class CallHandle {
-  /** The values of its session, if the handler has used them and a store has them. */
-  private used: Map<string, unknown> | undefined;
+  /** The values of its session, once the handler has used them. */
+  private values: Map<string, unknown> | undefined;
+  /** True if a store has them, and they were not passed on to it yet. */
+  private isToBeStored = false;
 
   constructor(
     private readonly shared: SharedByCalls,
@@ -78,19 +80,17 @@ export class CallHandle {
   }
 
   session({ session }: Facts): Map<string, unknown> {
-    const [values, isStored] = this.shared.session(this.slot, session);
-    if (isStored) this.used = values;
-    return values;
+    if (this.values === undefined) [this.values, this.isToBeStored] = this.shared.session(this.slot, session);
+    return this.values;
   }
 
   /** Passes the values of the session, if the handler has used them, on to the store. Throws a TypeError if they have no JSON. */
   leaveSession(): void {
-    if (this.used === undefined) return;
-    const values = this.used;
-    this.used = undefined;
+    if (!this.isToBeStored || this.values === undefined) return;
+    this.isToBeStored = false;
     let json: string | undefined;
     try {
-      json = toJson(Object.fromEntries(values), "ctx.session");
+      json = toJson(Object.fromEntries(this.values), "ctx.session");
     } finally {
       this.shared.workQueue.leftSession(this.slot, json);
     }

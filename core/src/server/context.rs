@@ -163,6 +163,9 @@ impl Context {
                 context.spoken()
             )));
         }
+        if let Some(session) = &*lock(&self.call.session) {
+            return Ok(session.clone());
+        }
         let Some(runner) = self.call.runner.upgrade() else { return Ok(Session::default()) };
         let session = runner.sessions().values(&context)?;
         if context.session_values.is_some() {

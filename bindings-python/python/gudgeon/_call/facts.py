@@ -109,19 +109,7 @@ class Facts(CallContext):
                 hint="give the client a handle that it passes as an argument, or keep the data in a store of your own, "
                 "by ctx.principal",
             )
-        values: dict[str, Any]
-        values, replaces, changes = self._call.session()
-        if replaces:
-            values.clear()
-        if changes:
-            from msgspec.json import decode
-
-            for name, value in changes:
-                if value is None:
-                    values.pop(name, None)
-                else:
-                    values[name] = decode(value)
-        return values
+        return self._once("session", self._read_session)  # type: ignore[no-any-return]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -149,6 +137,21 @@ class Facts(CallContext):
         from .._model.headers import Headers
 
         return Headers(self._call.headers)
+
+    def _read_session(self) -> dict[str, Any]:
+        values: dict[str, Any]
+        values, replaces, changes = self._call.session()
+        if replaces:
+            values.clear()
+        if changes:
+            from msgspec.json import decode
+
+            for name, value in changes:
+                if value is None:
+                    values.pop(name, None)
+                else:
+                    values[name] = decode(value)
+        return values
 
     def _read_principal(self) -> Any:
         principal = self._call.principal
