@@ -256,7 +256,7 @@ impl Endpoint {
             (StatusCode::OK, reply::stream_head(), bytes)
         };
         let part = first_part(&mut exchange, status, named(headers, session), body, false);
-        let stored = self.stored.wait_for(id, session.changing);
+        let stored = self.unsent.wait_for(id, session.changing);
         self.send_after(id, stored, part);
     }
 

@@ -194,7 +194,7 @@ impl Endpoint {
         let Some(mut entry) = self.sessions.take(number) else { return };
         if is_new {
             // The other process may have read the store before these were in it.
-            for (_, event, _) in self.stored.unstored_of(number, stream) {
+            for (_, event, _) in self.unsent.events_of(number, stream) {
                 event.is_followed = true;
             }
         }

@@ -57,8 +57,7 @@ impl Endpoint {
         // Before the operation, whose reply comes after the message was sent.
         self.publish(&ProcessMessage::Made { session: session.id.to_string(), changes });
         let unstored = Unstored::new(now, None, None);
-        self.sweep_at(Some(unstored.until));
-        session.changing = Some(self.ask_store(append, Awaiting::Unstored(unstored)));
+        session.changing = Some(self.store_before(append, unstored));
     }
 
     /// Makes the changes that a client has made in another process, if its session is in memory.
@@ -111,7 +110,7 @@ impl Endpoint {
         let StoreReply::Events(events) = reply else { return };
         let Some(number) = self.sessions.number_of(session) else { return };
         let Some(mut entry) = self.sessions.take(number) else { return };
-        if entry.changing.is_some_and(|ticket| self.stored.awaits(ticket)) {
+        if entry.changing.is_some_and(|ticket| self.unsent.awaits(ticket)) {
             // What was read is older than the session.
             self.sessions.put(entry);
             return self.read_changes(session);

@@ -16,7 +16,6 @@ use super::{
     sealed_id::{self, LIFETIME, SessionKey},
     session,
     session_values::ValuesStep,
-    unsent::{Unstored, UnstoredEvent},
 };
 use crate::store::{StoreOperation, StoreReply};
 
@@ -40,8 +39,6 @@ pub(super) enum Awaiting {
     Changes(Arc<str>),
     /// The values of a session.
     Values(ValuesStep),
-    /// Something that clients are told of when it is stored.
-    Unstored(Unstored),
 }
 
 /// The operations whose replies are awaited.
@@ -66,64 +63,6 @@ impl Stored {
     /// Returns whether the reply to an operation is awaited.
     pub(super) fn awaits(&self, ticket: StoreTicket) -> bool {
         self.awaiting.contains_key(&ticket)
-    }
-
-    /// Returns the events of a stream that are not stored yet, with the readers that wait for them.
-    pub(super) fn unstored_of(
-        &mut self,
-        session: u64,
-        stream: u64,
-    ) -> impl Iterator<Item = (StoreTicket, &mut UnstoredEvent, &mut Vec<ExchangeId>)> {
-        self.awaiting.iter_mut().filter_map(move |(ticket, awaiting)| {
-            let Awaiting::Unstored(Unstored { event: Some(event), readers, .. }) = awaiting else {
-                return None;
-            };
-            let is_of_it = (event.session, event.stream) == (session, stream);
-            is_of_it.then_some((*ticket, event, readers))
-        })
-    }
-
-    /// Has the output for a reader wait for an operation, if that is under way.
-    pub(super) fn wait_for(
-        &mut self,
-        reader: ExchangeId,
-        ticket: Option<StoreTicket>,
-    ) -> Option<StoreTicket> {
-        let ticket = ticket?;
-        let Some(Awaiting::Unstored(unstored)) = self.awaiting.get_mut(&ticket) else {
-            return None;
-        };
-        unstored.readers.push(reader);
-        Some(ticket)
-    }
-
-    /// Takes what was not stored in time, in the order in which it was sent to the store.
-    pub(super) fn take_late(&mut self, now: Instant) -> Vec<Unstored> {
-        let is_late = |_: &StoreTicket, awaiting: &mut Awaiting| match awaiting {
-            Awaiting::Unstored(unstored) => unstored.until <= now,
-            _ => false,
-        };
-        let mut late: Vec<_> = self.awaiting.extract_if(is_late).collect();
-        late.sort_unstable_by_key(|(ticket, _)| *ticket);
-        let unstored = |(_, awaiting)| match awaiting {
-            Awaiting::Unstored(unstored) => Some(unstored),
-            _ => None,
-        };
-        late.into_iter().filter_map(unstored).collect()
-    }
-
-    /// Returns the time at which something was not stored in time.
-    pub(super) fn next_late(&self) -> Option<Instant> {
-        let until = |awaiting: &Awaiting| match awaiting {
-            Awaiting::Unstored(unstored) => Some(unstored.until),
-            _ => None,
-        };
-        self.awaiting.values().filter_map(until).min()
-    }
-
-    /// Has nothing wait for the store any more.
-    pub(super) fn forget_unstored(&mut self) {
-        self.awaiting.retain(|_, awaiting| !matches!(awaiting, Awaiting::Unstored(_)));
     }
 }
 
@@ -162,7 +101,7 @@ impl Endpoint {
     /// Handles the reply to an operation.
     pub(super) fn handle_stored(&mut self, now: Instant, ticket: StoreTicket, reply: StoreReply) {
         match self.stored.awaiting.remove(&ticket) {
-            None => (),
+            None => self.end_waiting(ticket),
             Some(Awaiting::Ended) => {
                 if let StoreReply::Events(events) = reply {
                     for key in
@@ -178,8 +117,6 @@ impl Endpoint {
                 self.repeat_changes(now, &session, reply);
                 self.read_next_changes();
             }
-            // The driver reports a failure. The output is sent nevertheless, because its client waits for it.
-            Some(Awaiting::Unstored(unstored)) => self.end_waiting(&unstored),
             Some(Awaiting::Values(step)) => self.handle_values(now, step, reply),
         }
     }

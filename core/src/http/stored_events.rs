@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Endpoint, StoreTicket, events,
     sessions::{MAX_EVENT_BYTES, MAX_EVENTS, Session},
-    stored::{self, Awaiting},
+    stored,
     unsent::{Unstored, UnstoredEvent},
 };
 use crate::{
@@ -74,8 +74,7 @@ impl Endpoint {
             max_bytes: MAX_EVENT_BYTES as u64,
             ttl: KEPT,
         };
-        self.sweep_at(Some(unstored.until));
-        Some(self.ask_store(append, Awaiting::Unstored(unstored)))
+        Some(self.store_before(append, unstored))
     }
 }
 

@@ -229,7 +229,7 @@ impl Endpoint {
         }
         self.connect(now, request, session, stream);
         let mut unstored = FxHashMap::default();
-        for (ticket, event, readers) in self.stored.unstored_of(session.number, stream) {
+        for (ticket, event, readers) in self.unsent.events_of(session.number, stream) {
             *readers = vec![id];
             event.is_followed = false;
             unstored.insert(event.number, ticket);
